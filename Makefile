@@ -1,0 +1,79 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+
+INSTALL := $(PIP) install -c constraints.txt
+# Strict, or mypy can't follow it; built by the setuptools that is pinned.
+EDITABLE := $(INSTALL) --no-build-isolation --config-settings editable_mode=strict
+
+# A strict install links each module by name, so one that is added, renamed or removed needs new
+# links: a digest of the names is part of the stamp's name.
+NAMES := $(shell find graph nodes state -name '*.py' -o -name py.typed | LC_ALL=C sort | cksum | tr ' ' -)
+LINKS := $(VENV)/.links-$(NAMES)
+RUNTIME := $(VENV)/.runtime $(LINKS)
+DEV := $(VENV)/.dev $(LINKS)
+BENCH := $(VENV)/.bench $(LINKS)
+
+.DEFAULT_GOAL := help
+# The links come after what they need, and the output of the checks stays in order.
+.NOTPARALLEL:
+.PHONY: help venv test lint types unit format demo bench soak clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: $(DEV) ## Set up .venv for development
+
+test: lint types unit ## Check everything: lint, format, types, tests
+
+lint: $(DEV) ## Check lint and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(DEV) ## Check the types
+	$(BIN)/mypy
+
+unit: $(DEV) ## Run the tests
+	$(BIN)/python -m pytest -q
+
+format: $(DEV) ## Rewrite the sources to the house format
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+demo: $(RUNTIME) ## See an agent work on files: no key, no network
+	$(BIN)/python -m langgraph_filesystem.demo
+
+bench: $(BENCH) ## Measure against the peers
+	$(BIN)/python -m tests.benchmarks
+
+soak: $(DEV) ## Run the long tests: random faults, many runs
+	$(BIN)/python -m pytest -q -m soak
+
+clean: ## Remove .venv and everything that was built
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .langgraph_api
+	find graph nodes state tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/pip:
+	$(PYTHON) -m venv $(VENV)
+
+# $(call with,extras): the package and what it needs with these extras.
+define with
+$(INSTALL) setuptools
+$(EDITABLE) -e '.$(1)'
+@touch $(VENV)/.runtime $@
+endef
+
+$(VENV)/.runtime: pyproject.toml constraints.txt | $(BIN)/pip
+	$(call with)
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/pip
+	$(call with,[dev])
+
+$(VENV)/.bench: pyproject.toml constraints.txt | $(BIN)/pip
+	$(call with,[bench])
+
+$(LINKS):
+	$(EDITABLE) --no-deps -e .
+	@rm -f $(VENV)/.links-*
+	@touch $@

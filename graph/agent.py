@@ -1,0 +1,138 @@
+"""`create_filesystem_agent`: the whole graph from one call."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import SystemMessage
+from langchain_core.tools import BaseTool
+from langgraph.cache.base import BaseCache
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.base import BaseStore
+from langgraph.types import All, Checkpointer
+
+from langgraph_filesystem.builder import (
+    add_nodes,
+    as_tools,
+    checked_descriptions,
+    working_operations,
+)
+from langgraph_filesystem.nodes.model import ModelInput, after_model, load_model, model_node
+from langgraph_filesystem.nodes.prepare import PrepareInput, prepare_node
+from langgraph_filesystem.nodes.respond import respond_node
+from langgraph_filesystem.nodes.settings import Settings, TokenCounter
+from langgraph_filesystem.state.backends.protocol import Backend, BackendFactory
+from langgraph_filesystem.state.mounts import Mounts
+from langgraph_filesystem.state.schema import (
+    FilesystemState,
+    extended_schema,
+    missing_channels,
+    public_schema,
+)
+
+__all__ = ("create_filesystem_agent",)
+
+
+def create_filesystem_agent(
+    model: str | BaseChatModel,
+    tools: Sequence[BaseTool | Callable[..., Any]] | None = None,
+    *,
+    mounts: Mapping[str, Backend | BackendFactory] | None = None,
+    operations: Iterable[str] | None = None,
+    evict_over: int | None = 20_000,
+    token_counter: TokenCounter | None = None,
+    system_prompt: str | SystemMessage | None = None,
+    tool_descriptions: Mapping[str, str] | None = None,
+    max_execute_timeout: int = 3_600,
+    read_before_edit: bool = True,
+    response_format: Any = None,
+    state_schema: type[Any] = FilesystemState,
+    context_schema: type[Any] | None = None,
+    checkpointer: Checkpointer = None,
+    store: BaseStore | None = None,
+    interrupt_before: All | list[str] | None = None,
+    interrupt_after: All | list[str] | None = None,
+    cache: BaseCache[Any] | None = None,
+    debug: bool = False,
+    name: str | None = None,
+) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Return an agent with a filesystem, as a compiled graph whose nodes are the file operations.
+
+    Args:
+        model: A chat model, or its name such as `openai:gpt-5` (needs the extra `models`).
+        tools: Tools of your own, run in the node `tools`.
+        mounts: Path prefixes and the backends behind them; by default all files are in the state.
+        operations: Names of the operations to offer; by default every one that can work.
+        evict_over: Tokens over which a message is moved to a file; `None` turns that off.
+        token_counter: Counts the tokens of messages; by default four characters are one.
+        system_prompt: Your instructions; what there is to know about files is put behind them.
+        tool_descriptions: Descriptions of your own for operations, by name.
+        max_execute_timeout: The longest timeout, in seconds, that a command may ask for.
+        read_before_edit: Refuse to change a file whose content the agent does not know.
+        response_format: A schema, or a pair of prompt and schema, for `structured_response`.
+        state_schema: `FilesystemState`, or a schema of yours that extends it.
+        context_schema: The schema of what is passed as `context` to a run.
+        checkpointer: Where threads are kept, such as from `open_sqlite`.
+        store: What lasts across threads.
+        interrupt_before: Nodes to stop before.
+        interrupt_after: Nodes to stop after.
+        cache: A cache for nodes that ask for one.
+        debug: Print what happens.
+        name: The name of the graph, for parents and traces.
+    """
+    settings = Settings(
+        Mounts(mounts), evict_over, token_counter, read_before_edit, max_execute_timeout
+    )
+    if missing := missing_channels(state_schema):
+        raise ValueError(
+            f"The state schema {state_schema.__name__} lacks the channels {', '.join(missing)}: "
+            "extend FilesystemState."
+        )
+    chat, own_tools = load_model(model), as_tools(tools or ())
+    chosen = working_operations(operations, settings)
+    descriptions = checked_descriptions(tool_descriptions, chosen)
+    end = "respond" if response_format is not None else END
+    builder = _builder(state_schema, context_schema, with_response=end != END)
+    builder.add_node("prepare", prepare_node(), input_schema=PrepareInput)
+    add_nodes(builder, chosen, own_tools, settings, then="model", end=end)
+    builder.add_node(
+        "model",
+        model_node(
+            chat,
+            chosen,
+            own_tools,
+            settings,
+            system_prompt=system_prompt,
+            descriptions=descriptions,
+        ),
+        input_schema=ModelInput,
+    )
+    builder.add_edge(START, "prepare")
+    builder.add_edge("prepare", "evict")
+    builder.add_conditional_edges("model", after_model(end), ["router", end])
+    if end != END:
+        builder.add_node("respond", respond_node(chat, response_format), input_schema=ModelInput)
+        builder.add_edge("respond", END)
+    return builder.compile(
+        checkpointer=checkpointer,
+        store=store,
+        interrupt_before=interrupt_before,
+        interrupt_after=interrupt_after,
+        cache=cache,
+        debug=debug,
+        name=name,
+    )
+
+
+def _builder(
+    state_schema: type[Any], context_schema: type[Any] | None, *, with_response: bool
+) -> StateGraph[Any, Any, Any, Any]:
+    """Return a builder whose input and output leave out what the graph keeps for itself."""
+    given, answered = public_schema(state_schema, "Input"), public_schema(state_schema, "Output")
+    if with_response:
+        answered = public_schema(state_schema, "Output", structured_response=Any)
+        state_schema = extended_schema(state_schema, structured_response=Any)
+    return StateGraph(
+        state_schema, context_schema=context_schema, input_schema=given, output_schema=answered
+    )

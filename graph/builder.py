@@ -1,0 +1,159 @@
+"""Putting the nodes into a graph: yours, or the one that `create_filesystem_agent` makes.
+
+Every edge is declared, so that a drawing of the graph shows every way that a run can take.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from langchain_core.tools import BaseTool, tool
+from langgraph.graph import END, StateGraph
+from typing_extensions import TypedDict
+
+from langgraph_filesystem.nodes.calls import unanswered
+from langgraph_filesystem.nodes.evict import EvictInput, after_evict, evict_node
+from langgraph_filesystem.nodes.operation import operation_node
+from langgraph_filesystem.nodes.operations import Operation, chosen_operations, tool_schemas
+from langgraph_filesystem.nodes.router import RouterInput, dispatch_edge, router_node
+from langgraph_filesystem.nodes.settings import Settings, TokenCounter
+from langgraph_filesystem.nodes.tools import tools_node
+from langgraph_filesystem.state.backends.protocol import Backend, BackendFactory
+from langgraph_filesystem.state.mounts import Mounts
+from langgraph_filesystem.state.schema import missing_channels
+
+__all__ = ("add_filesystem", "filesystem_condition", "filesystem_tools")
+
+
+class Task(TypedDict):
+    """What a `Send` carries to an operation: ids, never contents."""
+
+    message: str
+    calls: list[str]
+
+
+def add_filesystem(
+    builder: StateGraph[Any, Any, Any, Any],
+    *,
+    then: str,
+    end: str = END,
+    tools: Sequence[BaseTool | Callable[..., Any]] = (),
+    mounts: Mapping[str, Backend | BackendFactory] | None = None,
+    operations: Iterable[str] | None = None,
+    evict_over: int | None = 20_000,
+    token_counter: TokenCounter | None = None,
+    read_before_edit: bool = True,
+    max_execute_timeout: int = 3_600,
+) -> StateGraph[Any, Any, Any, Any]:
+    """Add `router`, the operations and `evict` to a builder with a model node of its own.
+
+    Draw an edge from your model node to `router` (`filesystem_condition` says when), bind
+    `filesystem_tools()` to your model, and name the node to go to when all calls are answered.
+
+    Args:
+        builder: A builder whose state has the channels of `FilesystemState`.
+        then: The node that gets the answers: your model node.
+        end: Where to go after a tool with `return_direct`.
+        tools: Tools of your own, run in the node `tools`.
+        mounts: Path prefixes and the backends behind them; by default all files are in the state.
+        operations: Names of the operations to offer; by default every one that can work.
+        evict_over: Tokens over which a message is moved to a file; `None` turns that off.
+        token_counter: Counts the tokens of messages; by default four characters are one.
+        read_before_edit: Refuse to change a file whose content the agent does not know.
+        max_execute_timeout: The longest timeout, in seconds, that a command may ask for.
+
+    Returns:
+        The same builder.
+    """
+    settings = Settings(
+        Mounts(mounts), evict_over, token_counter, read_before_edit, max_execute_timeout
+    )
+    return add_nodes(
+        builder, working_operations(operations, settings), as_tools(tools), settings, then, end
+    )
+
+
+def filesystem_tools(
+    operations: Iterable[str] | None = None,
+    *,
+    mounts: Mapping[str, Backend | BackendFactory] | None = None,
+    tool_descriptions: Mapping[str, str] | None = None,
+) -> list[dict[str, Any]]:
+    """Return the schemas of the operations, for `bind_tools` of your own model.
+
+    Pass the same `operations` and `mounts` as to `add_filesystem`.
+    """
+    settings = Settings(Mounts(mounts))
+    chosen = working_operations(operations, settings)
+    return tool_schemas(chosen, checked_descriptions(tool_descriptions, chosen))
+
+
+def filesystem_condition(state: Any) -> str:
+    """Return `"router"` while the last AI message has open calls, else `END`: for your own edge."""
+    return "router" if unanswered(state["messages"]) else END
+
+
+def working_operations(names: Iterable[str] | None, settings: Settings) -> dict[str, Operation]:
+    """Return the chosen operations, without `execute` where no mount can run commands."""
+    chosen = chosen_operations(names)
+    if settings.mounts.that_can("execute") is None:
+        chosen.pop("execute", None)
+    return chosen
+
+
+def as_tools(tools: Sequence[BaseTool | Callable[..., Any]]) -> list[BaseTool]:
+    """Return the user's tools as tools, functions included."""
+    made = [item if isinstance(item, BaseTool) else tool(item) for item in tools]
+    names = [item.name for item in made]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ValueError(f"Two tools have the same name: {', '.join(sorted(twice))}.")
+    return made
+
+
+def checked_descriptions(
+    descriptions: Mapping[str, str] | None, operations: Mapping[str, Operation]
+) -> Mapping[str, str]:
+    """Return the descriptions, or raise for one that no operation would ever show."""
+    for name in descriptions or ():
+        chosen_operations([name])
+    return {name: text for name, text in (descriptions or {}).items() if name in operations}
+
+
+def add_nodes(
+    builder: StateGraph[Any, Any, Any, Any],
+    operations: Mapping[str, Operation],
+    tools: Sequence[BaseTool],
+    settings: Settings,
+    then: str,
+    end: str,
+) -> StateGraph[Any, Any, Any, Any]:
+    """Add the nodes and every edge between them."""
+    _check(builder, operations, tools)
+    names = [item.name for item in tools]
+    builder.add_node("router", router_node(operations, names, settings), input_schema=RouterInput)
+    builder.add_node("evict", evict_node(settings), input_schema=EvictInput)
+    for name, operation in operations.items():
+        builder.add_node(name, operation_node(operation, settings), input_schema=Task)
+    if tools:
+        builder.add_node("tools", tools_node(tools), input_schema=Task)
+    workers = [*operations, *(["tools"] if tools else [])]
+    for worker in workers:
+        builder.add_edge(worker, "evict")
+    builder.add_conditional_edges("router", dispatch_edge(), [*workers, "evict"])
+    direct = [item.name for item in tools if item.return_direct]
+    onwards = dict.fromkeys(["router", then, *([end] if direct else [])])
+    builder.add_conditional_edges("evict", after_evict(then, end, direct), list(onwards))
+    return builder
+
+
+def _check(
+    builder: StateGraph[Any, Any, Any, Any],
+    operations: Mapping[str, Operation],
+    tools: Sequence[BaseTool],
+) -> None:
+    if missing := missing_channels(builder.state_schema):
+        raise ValueError(
+            f"The state schema {builder.state_schema.__name__} lacks the channels "
+            f"{', '.join(missing)}: extend FilesystemState."
+        )
+    if taken := [item.name for item in tools if item.name in operations]:
+        raise ValueError(f"Tools have the names of operations: {', '.join(taken)}.")

@@ -1,0 +1,117 @@
+"""Answers: the text a model reads, bounded, valid, and impossible to forge from a file name."""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+
+from langgraph_filesystem.nodes.calls import Call, answer_id
+
+__all__ = (
+    "MAX_CHARACTERS",
+    "Answer",
+    "bounded",
+    "error_reply",
+    "escaped",
+    "listed",
+    "reply",
+    "shown_name",
+    "valid",
+)
+
+MAX_CHARACTERS = 100_000
+"""The longest answer of an operation."""
+_ERROR_CHARACTERS = 4_000
+
+
+@dataclass
+class Answer:
+    """What an operation found or did."""
+
+    text: str | list[Any]
+    """For the model: text, or content blocks."""
+    artifact: dict[str, Any] = field(default_factory=dict)
+    """For programs: counts, exit codes, offsets."""
+
+
+def reply(call: Call, answer: Answer) -> ToolMessage:
+    """Return the message that answers a call."""
+    text = answer.text
+    return ToolMessage(
+        content=bounded(valid(text), MAX_CHARACTERS) if isinstance(text, str) else text,
+        tool_call_id=call.id,
+        name=shown_name(call.name),
+        id=answer_id(call.message, call.position),
+        artifact=answer.artifact or None,
+    )
+
+
+def error_reply(call: Call, problem: str) -> ToolMessage:
+    """Return the message that tells a model what went wrong."""
+    return ToolMessage(
+        content=bounded(valid(f"Error: {problem}"), _ERROR_CHARACTERS),
+        tool_call_id=call.id,
+        name=shown_name(call.name),
+        id=answer_id(call.message, call.position),
+        status="error",
+    )
+
+
+def shown_name(name: str) -> str:
+    """Return a tool's name as it may stand in a message."""
+    return valid(name)[:64]
+
+
+def valid(text: str) -> str:
+    """Return the text without what UTF-8 can't hold."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def bounded(text: str, limit: int) -> str:
+    """Return the text, or its head and tail with a note of what was left out between them."""
+    if len(text) <= limit:
+        return text
+    note = f"\n[... {len(text):,} characters in all, the middle is left out ...]\n"
+    head = (limit - len(note)) * 2 // 3
+    tail = limit - len(note) - head
+    return f"{text[:head]}{note}{text[-tail:]}"
+
+
+def escaped(name: str) -> str:
+    """Return a name or a line with everything escaped that could pass for something else.
+
+    Newlines, terminal escapes, and marks that turn the direction of text could make one entry look
+    like two, or like another one.
+    """
+    if name.isascii() and name.isprintable():
+        return name
+    return "".join(char if _is_harmless(char) else _escape(char) for char in name)
+
+
+def listed(rows: Sequence[str], budget: int, what: str) -> tuple[str, int]:
+    """Return as many rows as fit, with a note of the rest, and how many were left out."""
+    used = 0
+    for shown, row in enumerate(rows):
+        used += len(row) + 1
+        if used > budget - 200:
+            left = len(rows) - shown
+            note = f"[{left:,} more {what} left out: narrow the path or the pattern]"
+            return "\n".join([*rows[:shown], note]), left
+    return "\n".join(rows), 0
+
+
+_FORGING = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+"""Controls, format characters (direction marks among them), surrogates, unassigned, separators."""
+
+
+def _is_harmless(char: str) -> bool:
+    return char == "\t" or unicodedata.category(char) not in _FORGING
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    if char in "\n\r":
+        return "\\n" if char == "\n" else "\\r"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{{{code:x}}}"

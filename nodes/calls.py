@@ -1,0 +1,111 @@
+"""The calls of an AI message: which there are, which are answered, and what is wrong with them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+
+__all__ = ("Call", "answer_id", "calls_of", "find_message", "last_ai_message", "unanswered")
+
+_MAX_ID = 256
+_BAD_ID = re.compile(r"[/\\\x00-\x1f\x7f]|\.\.")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of an AI message."""
+
+    message: str
+    """Id of the AI message."""
+    position: int
+    """Place among the calls of the message: ids may repeat, places don't."""
+    id: str
+    name: str
+    args: Any
+    problem: str | None = None
+    """Why it can't be carried out, whatever the tool is."""
+
+
+def last_ai_message(messages: Sequence[AnyMessage]) -> tuple[AIMessage | None, list[ToolMessage]]:
+    """Return the last AI message and the tool messages behind it."""
+    answers: list[ToolMessage] = []
+    for message in reversed(messages):
+        if isinstance(message, AIMessage):
+            return message, answers[::-1]
+        if isinstance(message, ToolMessage):
+            answers.append(message)
+    return None, []
+
+
+def find_message(messages: Sequence[AnyMessage], id: str) -> AIMessage:
+    """Return the AI message with an id; it is near the end."""
+    for message in reversed(messages):
+        if message.id == id and isinstance(message, AIMessage):
+            return message
+    raise LookupError(f"The AI message {id} is not in the conversation any more.")
+
+
+def unanswered(messages: Sequence[AnyMessage]) -> list[Call]:
+    """Return the calls of the last AI message that have no answer yet."""
+    message, answers = last_ai_message(messages)
+    return open_calls(message, answers) if message else []
+
+
+def open_calls(message: AIMessage, answers: Sequence[ToolMessage]) -> list[Call]:
+    """Return the calls of a message that the answers leave open.
+
+    An answer of ours is known by its own id. Any other (a person's, another node's) answers the
+    first call with its `tool_call_id` that is still open.
+    """
+    calls = calls_of(message)
+    ours = {answer_id(call.message, call.position) for call in calls}
+    done = {answer.id for answer in answers if answer.id in ours}
+    foreign = [answer.tool_call_id for answer in answers if answer.id not in ours]
+    left: list[Call] = []
+    for call in calls:
+        if answer_id(call.message, call.position) in done:
+            continue
+        if call.id in foreign:
+            foreign.remove(call.id)
+            continue
+        left.append(call)
+    return left
+
+
+def calls_of(message: AIMessage) -> list[Call]:
+    """Return all calls of a message, malformed ones included."""
+    calls: list[Call] = []
+    known: set[str] = set()
+    for raw in [*message.tool_calls, *message.invalid_tool_calls]:
+        id, name = raw.get("id") or "", raw.get("name") or ""
+        problem = _problem_of_id(id, known)
+        if raw.get("type") == "invalid_tool_call":
+            problem = problem or _problem_of_args(str(raw.get("error") or ""))
+        known.add(id)
+        calls.append(Call(message.id or "", len(calls), id, name, raw.get("args"), problem))
+    return calls
+
+
+def answer_id(message: str, position: int) -> str:
+    """Return the id of the answer to a call: always the same, so that no call has two answers."""
+    return f"{message}:{position}"
+
+
+def _problem_of_id(id: str, known: set[str]) -> str | None:
+    if not id:
+        return "The call has no id, so it was not run. Repeat it with an id."
+    if id in known:
+        return "Another call of this message has the same id, so this one was not run. Repeat it."
+    if len(id) > _MAX_ID or _BAD_ID.search(id) or not id.isprintable():
+        return (
+            f"The call was not run: its id must be at most {_MAX_ID} printable characters without "
+            "slashes, backslashes and `..`."
+        )
+    return None
+
+
+def _problem_of_args(error: str) -> str:
+    reason = f" ({error[:500]})" if error else ""
+    return f"The arguments are not a JSON object{reason}. Repeat the call with valid JSON."

@@ -1,0 +1,176 @@
+"""The `evict` node: messages that are too large for the context go to files.
+
+It looks at what came since the last AI message. A large message keeps its id and its place, and
+holds the head and the tail of what it was, and the path where the whole of it can be read.
+"""
+
+import json
+import re
+from collections.abc import Collection
+from datetime import UTC, datetime
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from langgraph_filesystem.nodes.answers import MAX_CHARACTERS, valid
+from langgraph_filesystem.nodes.calls import unanswered
+from langgraph_filesystem.nodes.failures import attempted
+from langgraph_filesystem.nodes.filesystem import EVICTED, Filesystem
+from langgraph_filesystem.nodes.node import Edge, Io, Node
+from langgraph_filesystem.nodes.previews import preview
+from langgraph_filesystem.nodes.running import read_channels
+from langgraph_filesystem.nodes.settings import CHARACTERS_PER_TOKEN, Settings
+from langgraph_filesystem.state.errors import FileExists
+from langgraph_filesystem.state.files import FileData
+
+__all__ = ("BOUNDED", "EvictInput", "after_evict", "evict_node")
+
+BOUNDED = frozenset(
+    {"ls", "read_file", "write_file", "edit_file", "delete", "move", "glob", "grep"}
+)
+"""Operations that bound their own answers: what they show was asked for."""
+_MARK = "evicted_to"
+_MEDIA = frozenset({"image", "image_url", "audio", "input_audio", "video", "file", "media"})
+"""Blocks that are no text: they stay in the message, and don't count as text."""
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+class EvictInput(TypedDict):
+    """What `evict` reads."""
+
+    messages: list[AnyMessage]
+
+
+def evict_node(settings: Settings, exempt: Collection[str] = BOUNDED) -> Node:
+    """Return the node that moves large messages to files."""
+
+    async def act(
+        state: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io
+    ) -> dict[str, Any]:
+        if settings.evict_over is None:
+            return {}
+        large = [m for m in _recent(state["messages"]) if _is_large(m, settings, exempt)]
+        if not large:
+            return {}
+        channels = read_channels(config, "files", "seen")
+        filesystem = Filesystem(
+            settings, io, runtime, files=channels.get("files", {}), seen=channels.get("seen", {})
+        )
+        replaced = [await _evicted(message, filesystem, settings) for message in large]
+        return {"messages": replaced, **await filesystem.updates()}
+
+    return Node("evict", act)
+
+
+def after_evict(then: str, end: str, return_direct: Collection[str] = ()) -> Edge:
+    """Return the edge behind `evict`: back to the router while calls are open, else onwards."""
+
+    def choose(state: Any) -> str:
+        messages = state["messages"]
+        if unanswered(messages):
+            return "router"
+        if return_direct and messages and isinstance(messages[-1], ToolMessage):
+            answers = [m for m in _recent(messages) if isinstance(m, ToolMessage)]
+            if all(m.name in return_direct and m.status != "error" for m in answers):
+                return end
+        return then
+
+    return Edge("after_evict", choose)
+
+
+def _recent(messages: list[AnyMessage]) -> list[AnyMessage]:
+    """Return what came since the last AI message."""
+    recent: list[AnyMessage] = []
+    for message in reversed(messages):
+        if isinstance(message, AIMessage):
+            break
+        recent.append(message)
+    return recent[::-1]
+
+
+def _is_large(message: AnyMessage, settings: Settings, exempt: Collection[str]) -> bool:
+    if not isinstance(message, ToolMessage | HumanMessage):
+        return False
+    if _MARK in message.additional_kwargs:
+        return False
+    if isinstance(message, ToolMessage) and message.name in exempt:
+        return False
+    over = settings.evict_over or 0
+    if settings.token_counter is not None:
+        return settings.token_counter([message]) > over
+    limit = min(over * CHARACTERS_PER_TOKEN, MAX_CHARACTERS)
+    return len(_text_of(message)) > limit
+
+
+def _text_of(message: AnyMessage) -> str:
+    """Return the text of a message; a block of a kind that is not known counts as its JSON."""
+    if isinstance(message.content, str):
+        return message.content
+    return "\n".join(_block_text(block) for block in message.content if not _is_media(block))
+
+
+def _is_media(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") in _MEDIA
+
+
+def _block_text(block: Any) -> str:
+    if isinstance(block, str):
+        return block
+    text = block.get("text")
+    if isinstance(text, str):
+        return text
+    return json.dumps(block, ensure_ascii=False, default=str, indent=1)
+
+
+async def _evicted(message: AnyMessage, filesystem: Filesystem, settings: Settings) -> AnyMessage:
+    text = valid(_text_of(message))
+    path = await _kept(_name_of(message), text, filesystem)
+    lines = text.count("\n") + 1
+    shown = preview(text, (settings.evict_over or 0) * CHARACTERS_PER_TOKEN // 2)
+    notice = (
+        f"[too large for the conversation: {len(text):,} characters in {lines:,} lines are kept in "
+        f"{path}; page through it with `read_file` or search it with `grep`. Its head and tail:]"
+    )
+    content: str | list[Any] = f"{notice}\n{shown}"
+    if not isinstance(message.content, str):
+        media = [block for block in message.content if _is_media(block)]
+        content = [{"type": "text", "text": content}, *media] if media else content
+    marked = {**message.additional_kwargs, _MARK: path}
+    return message.model_copy(update={"content": content, "additional_kwargs": marked})
+
+
+def _name_of(message: AnyMessage) -> str:
+    """Return a name that can't be a path: ids come from models and clients."""
+    id = message.tool_call_id if isinstance(message, ToolMessage) else message.id or ""
+    return _UNSAFE.sub("_", id)[:100].strip("_") or "result"
+
+
+async def _kept(name: str, text: str, filesystem: Filesystem) -> str:
+    """Write the text under a name that is free, and return its path."""
+    number = 1
+    while True:
+        path = f"{EVICTED}/{name}" if number == 1 else f"{EVICTED}/{name}-{number}"
+        number += 1
+        if filesystem.exists_in_state(path):
+            continue
+        free, problem = await attempted(_written(path, text, filesystem), "evict")
+        if free is False:
+            continue
+        if problem is not None:
+            # The mount refused: the thread's own files never do, so nothing is lost.
+            now = datetime.now(UTC).isoformat(timespec="milliseconds")
+            file = FileData(content=text, encoding="utf-8", created_at=now, modified_at=now)
+            filesystem.put_in_state(path, file)
+        return path
+
+
+async def _written(path: str, text: str, filesystem: Filesystem) -> bool:
+    """Write the file; say whether the name was free."""
+    try:
+        await filesystem.write(path, text)
+    except FileExists:
+        return False
+    return True

@@ -1,0 +1,89 @@
+"""The `grep` node: lines by what is in them."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from langgraph_filesystem.nodes.answers import Answer, escaped, listed
+from langgraph_filesystem.nodes.arguments import Arguments, VirtualPath
+from langgraph_filesystem.nodes.filesystem import Filesystem
+from langgraph_filesystem.state.backends.protocol import GrepMatch, OutputMode
+
+__all__ = ("Grep", "grep")
+
+_LINE = 1_000
+"""Characters of a line that are shown; `read_file` shows the rest."""
+
+
+class Grep(Arguments):
+    """Search the text of files, line by line. The pattern is taken as it is unless `regex` is set. The
+    default reply names the files that match; `content` gives the lines as `path:line:text`, `count` the
+    number of matching lines of each file. Line numbers are those of `read_file`.
+    """
+
+    pattern: Annotated[str, Field(description="The text, or with `regex` the regex, to look for.")]
+    path: Annotated[VirtualPath, Field(description="Directory or file to search.")] = "/"
+    glob: Annotated[
+        str | None, Field(description="Search only files that match, such as `*.py`.")
+    ] = None
+    output_mode: Annotated[OutputMode, Field(description="What to return.")] = "files_with_matches"
+    regex: Annotated[bool, Field(description="Take the pattern as a regex.")] = False
+    ignore_case: Annotated[bool, Field(description="Let capitals match small letters.")] = False
+    context: Annotated[
+        int, Field(ge=0, le=50, description="Lines to show around each match, in `content`.")
+    ] = 0
+    max_count: Annotated[
+        int | None, Field(ge=1, description="Stop after so many matching lines in all.")
+    ] = None
+
+
+async def grep(args: Grep, filesystem: Filesystem) -> Answer:
+    """Return what matches, in the form that was asked for."""
+    filesystem.progress({"event": "search", "pattern": args.pattern[:200], "path": args.path})
+    options = {"output_mode": args.output_mode, "max_count": args.max_count}
+    options |= {"regex": args.regex, "ignore_case": args.ignore_case, "context": args.context}
+    found, notes = await filesystem.grep(args.pattern, args.path, args.glob, **options)
+    counts = found.counts or {}
+    filesystem.progress({"event": "found", "files": len(counts), "lines": sum(counts.values())})
+    artifact = {"files": len(counts), "lines": sum(counts.values()), "truncated": found.truncated}
+    if found.truncated and not any(note.startswith("[The search stopped") for note in notes):
+        notes.append("[there are more matches: the search stopped at its limit]")
+    if not counts:
+        none = f"No line in {escaped(args.path)} matches {escaped(args.pattern[:200])}."
+        return Answer("\n".join([none, *notes]), artifact)
+    text, left_out = listed(_rows(args, counts, found.matches or []), filesystem.budget, "lines")
+    return Answer("\n".join([text, *notes]), {**artifact, "left_out": left_out})
+
+
+def _rows(args: Grep, counts: dict[str, int], matches: list[GrepMatch]) -> list[str]:
+    if args.output_mode == "files_with_matches":
+        return sorted(map(escaped, counts))
+    if args.output_mode == "count":
+        return sorted(f"{escaped(path)}:{count}" for path, count in counts.items())
+    matches = sorted(matches, key=lambda match: (match["path"], match["line"]))
+    if not args.context:
+        return [_row(match["path"], match["line"], ":", match["text"]) for match in matches]
+    return _rows_with_context(matches)
+
+
+def _rows_with_context(matches: list[GrepMatch]) -> list[str]:
+    """Lines that two matches share are shown once; a gap is marked, as by `grep -C`."""
+    lines: dict[tuple[str, int], tuple[str, str]] = {}
+    for match in matches:
+        beside = [*match.get("context_before", ()), *match.get("context_after", ())]
+        for line in beside:
+            lines.setdefault((match["path"], line["line"]), ("-", line["text"]))
+        lines[match["path"], match["line"]] = (":", match["text"])
+    rows: list[str] = []
+    last: tuple[str, int] | None = None
+    for place in sorted(lines):
+        if last and (place[0] != last[0] or place[1] > last[1] + 1):
+            rows.append("--")
+        rows.append(_row(*place, *lines[place]))
+        last = place
+    return rows
+
+
+def _row(path: str, line: int, mark: str, text: str) -> str:
+    shown = text if len(text) <= _LINE else f"{text[:_LINE]} [... {len(text):,} characters]"
+    return f"{escaped(path)}{mark}{line}{mark}{escaped(shown)}"

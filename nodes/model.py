@@ -1,0 +1,136 @@
+"""The `model` node: the conversation goes to a chat model that knows the operations."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from langgraph_filesystem.nodes.node import Edge, Io, Node
+from langgraph_filesystem.nodes.operations import Operation, tool_schemas
+from langgraph_filesystem.nodes.prompt import filesystem_prompt, system_message
+from langgraph_filesystem.nodes.settings import Settings
+
+__all__ = ("ModelInput", "after_model", "load_model", "model_node")
+
+
+class ModelInput(TypedDict):
+    """What the model reads."""
+
+    messages: list[AnyMessage]
+
+
+def model_node(
+    model: BaseChatModel,
+    operations: Mapping[str, Operation],
+    tools: Sequence[Any],
+    settings: Settings,
+    *,
+    system_prompt: str | SystemMessage | None = None,
+    descriptions: Mapping[str, str] | None = None,
+) -> Node:
+    """Return the node that asks the model."""
+    prefixes = [mount.prefix for mount in settings.mounts.all]
+
+    def speaker(offered: Mapping[str, Operation]) -> tuple[Runnable[Any, Any], list[AnyMessage]]:
+        schemas = [*tool_schemas(offered, descriptions), *tools]
+        bound: Runnable[Any, Any] = model.bind_tools(schemas) if schemas else model
+        system = system_message(system_prompt, filesystem_prompt(list(offered), prefixes))
+        return bound, [system] if system else []
+
+    # Binding converts every schema: it is done when the graph is built, not at each turn.
+    with_all = speaker(operations)
+    files_only = {name: op for name, op in operations.items() if name != "execute"}
+    without_execute = speaker(files_only) if _is_uncertain(operations, settings) else with_all
+
+    async def act(
+        state: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io
+    ) -> dict[str, Any]:
+        can_execute = with_all is without_execute or _can_execute(settings, runtime)
+        bound, system = with_all if can_execute else without_execute
+        messages = state["messages"]
+        answer = await io.invoke(bound, [*system, *messages], config)
+        return {"messages": [_storable(answer, messages)]}
+
+    return Node("model", act)
+
+
+def after_model(end: str) -> Edge:
+    """Return the edge behind the model: to the router if it calls anything, else to the end."""
+
+    def choose(state: Any) -> str:
+        last = state["messages"][-1]
+        return "router" if _calls_something(last) else end
+
+    return Edge("after_model", choose)
+
+
+def load_model(model: str | BaseChatModel) -> BaseChatModel:
+    """Return the model, made by `init_chat_model` from a name such as `openai:gpt-5`."""
+    if isinstance(model, BaseChatModel):
+        return model
+    if not isinstance(model, str):
+        if hasattr(model, "bind_tools"):
+            return model
+        raise ValueError(f"`model` must be a chat model or its name, not {type(model).__name__}.")
+    try:
+        from langchain.chat_models import init_chat_model
+    except ImportError:
+        raise ImportError(
+            f"To make the model {model!r} from its name, install the extra `models`: "
+            "pip install 'langgraph-filesystem[models]'. Or pass a chat model."
+        ) from None
+    loaded: BaseChatModel = init_chat_model(model)
+    return loaded
+
+
+def _calls_something(message: AnyMessage) -> bool:
+    return isinstance(message, AIMessage) and bool(message.tool_calls or message.invalid_tool_calls)
+
+
+def _is_uncertain(operations: Mapping[str, Operation], settings: Settings) -> bool:
+    """Say whether only a run can tell if a mount runs commands: its backend is made then."""
+    mount = settings.mounts.that_can("execute")
+    return "execute" in operations and mount is not None and mount.is_factory
+
+
+def _can_execute(settings: Settings, runtime: Runtime[Any]) -> bool:
+    mount = settings.mounts.that_can("execute")
+    return mount is not None and hasattr(mount.open({}, runtime), "execute")
+
+
+def _storable(answer: AnyMessage, messages: Sequence[AnyMessage]) -> AnyMessage:
+    """Return the answer as a checkpoint can hold it, under an id of its own.
+
+    A scripted or cached model may give the same message twice: under the same id the second would
+    take the place of the first.
+    """
+    update: dict[str, Any] = {}
+    if not answer.id or any(message.id == answer.id for message in messages):
+        update["id"] = str(uuid.uuid4())
+    if isinstance(answer, AIMessage) and answer.tool_calls:
+        calls = [{**call, "args": _storable_value(call["args"])} for call in answer.tool_calls]
+        if calls != answer.tool_calls:
+            update["tool_calls"] = calls
+    return answer.model_copy(update=update) if update else answer
+
+
+_MAX_DEPTH = 100
+"""The checkpoint serializer fails on values nested 250 deep."""
+
+
+def _storable_value(value: Any, depth: int = 0) -> Any:
+    """Return the value with what a checkpoint can't hold as text: the operation will refuse it."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return str(value) if value.bit_length() < 10_000 else "a number that is too large"
+    if depth > _MAX_DEPTH:
+        return "a value that is nested too deeply"
+    if isinstance(value, dict):
+        return {str(key): _storable_value(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_storable_value(item, depth + 1) for item in value]
+    return value

@@ -1,0 +1,26 @@
+"""The `move` node: a file or a directory gets another path."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from langgraph_filesystem.nodes.answers import Answer, escaped
+from langgraph_filesystem.nodes.arguments import Arguments, VirtualPath
+from langgraph_filesystem.nodes.filesystem import Filesystem
+
+__all__ = ("Move", "move")
+
+
+class Move(Arguments):
+    """Move or rename a file or a directory. Nothing may be at the destination yet."""
+
+    source: Annotated[VirtualPath, Field(description="Absolute path of what is to be moved.")]
+    destination: Annotated[VirtualPath, Field(description="Absolute path that it gets.")]
+
+
+async def move(args: Move, filesystem: Filesystem) -> Answer:
+    """Move it and say how much was moved."""
+    count = await filesystem.move(args.source, args.destination)
+    files = "1 file" if count == 1 else f"{count:,} files"
+    moved = f"Moved {escaped(args.source)} to {escaped(args.destination)} ({files})."
+    return Answer(moved, {"files": count})

@@ -1,0 +1,66 @@
+"""What every operation node does around its operation: once, for all of them."""
+
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import Runtime
+
+from langgraph_filesystem.nodes.answers import Answer, error_reply, reply
+from langgraph_filesystem.nodes.calls import Call, calls_of, find_message
+from langgraph_filesystem.nodes.failures import attempted
+from langgraph_filesystem.nodes.filesystem import Filesystem
+from langgraph_filesystem.nodes.node import Io, Node
+from langgraph_filesystem.nodes.operations import Operation
+from langgraph_filesystem.nodes.running import read_channels
+from langgraph_filesystem.nodes.settings import Settings
+
+__all__ = ("calls_of_task", "operation_node")
+
+
+def operation_node(operation: Operation, settings: Settings) -> Node:
+    """Return the node that answers the calls of one task, in their order."""
+
+    async def act(
+        task: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io
+    ) -> dict[str, Any]:
+        state = read_channels(config, "messages", "files", "seen")
+        filesystem = Filesystem(
+            settings, io, runtime, files=state.get("files", {}), seen=state.get("seen", {})
+        )
+        answers: list[ToolMessage] = []
+        for call in calls_of_task(task, state["messages"]):
+            filesystem.progress = _progress(operation.name, call, runtime)
+            answers.append(await _answered(operation, call, filesystem))
+        return {"messages": answers, **await filesystem.updates()}
+
+    return Node(operation.name, act)
+
+
+def calls_of_task(task: dict[str, Any], messages: list[Any]) -> list[Call]:
+    """Return the calls that a `Send` names, in their order."""
+    calls = {call.id: call for call in reversed(calls_of(find_message(messages, task["message"])))}
+    return [calls[id] for id in task["calls"]]
+
+
+async def _answered(operation: Operation, call: Call, filesystem: Filesystem) -> ToolMessage:
+    work = _acted(operation, call, filesystem)
+    answer, problem = await attempted(work, f"{operation.name} {_path_of(call)}".rstrip())
+    return reply(call, answer) if answer else error_reply(call, problem or "no answer")
+
+
+async def _acted(operation: Operation, call: Call, filesystem: Filesystem) -> Answer:
+    return await operation.act(operation.parse(call.args), filesystem)
+
+
+def _path_of(call: Call) -> str:
+    args = call.args if isinstance(call.args, dict) else {}
+    named = (args.get(name) for name in ("file_path", "path", "source", "command"))
+    return next((str(value)[:500] for value in named if value), "")
+
+
+def _progress(name: str, call: Call, runtime: Runtime[Any]) -> Any:
+    def report(event: dict[str, Any]) -> None:
+        runtime.stream_writer({"operation": name, "call": call.id, **event})
+
+    return report

@@ -1,0 +1,104 @@
+"""The operations: each a schema that the model sees, a function that answers, and what it touches."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import ValidationError
+
+from langgraph_filesystem.nodes.answers import Answer
+from langgraph_filesystem.nodes.arguments import Arguments
+from langgraph_filesystem.nodes.delete import Delete, delete
+from langgraph_filesystem.nodes.edit_file import EditFile, edit_file
+from langgraph_filesystem.nodes.execute import Execute, execute
+from langgraph_filesystem.nodes.filesystem import Filesystem
+from langgraph_filesystem.nodes.glob import Glob, glob
+from langgraph_filesystem.nodes.grep import Grep, grep
+from langgraph_filesystem.nodes.ls import Ls, ls
+from langgraph_filesystem.nodes.move import Move, move
+from langgraph_filesystem.nodes.read_file import ReadFile, read_file
+from langgraph_filesystem.nodes.write_file import WriteFile, write_file
+from langgraph_filesystem.state.errors import InvalidCall
+
+__all__ = ("OPERATIONS", "Operation", "chosen_operations", "tool_schemas")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of the filesystem: a tool for the model and a node of the graph."""
+
+    name: str
+    schema: type[Arguments]
+    act: Callable[[Any, Filesystem], Awaitable[Answer]]
+    changes: bool
+    """Whether it changes files."""
+
+    def parse(self, args: object) -> Any:
+        """Return the checked arguments, or raise an error that says what to mend."""
+        if not isinstance(args, dict):
+            raise InvalidCall(f"The arguments of `{self.name}` must be a JSON object.")
+        try:
+            return self.schema.model_validate(args)
+        except ValidationError as error:
+            raise InvalidCall(_explained(self, error)) from None
+
+    def paths(self, args: Any) -> tuple[str, ...]:
+        """Return the paths that a call works on."""
+        fields = ("file_path", "path", "source", "destination")
+        return tuple(getattr(args, name) for name in fields if hasattr(args, name))
+
+    def tool(self, description: str | None = None) -> dict[str, Any]:
+        """Return the schema in the form that every chat model's `bind_tools` takes."""
+        tool = convert_to_openai_tool(self.schema)
+        function = {**tool["function"], "name": self.name}
+        function["description"] = description or " ".join((self.schema.__doc__ or "").split())
+        return {"type": "function", "function": function}
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    operation.name: operation
+    for operation in (
+        Operation("ls", Ls, ls, changes=False),
+        Operation("read_file", ReadFile, read_file, changes=False),
+        Operation("write_file", WriteFile, write_file, changes=True),
+        Operation("edit_file", EditFile, edit_file, changes=True),
+        Operation("delete", Delete, delete, changes=True),
+        Operation("move", Move, move, changes=True),
+        Operation("glob", Glob, glob, changes=False),
+        Operation("grep", Grep, grep, changes=False),
+        Operation("execute", Execute, execute, changes=True),
+    )
+}
+
+
+def chosen_operations(names: Iterable[str] | None) -> dict[str, Operation]:
+    """Return the operations with these names, or all of them."""
+    if names is None:
+        return dict(OPERATIONS)
+    if isinstance(names, str):
+        raise ValueError(f"`operations` must be a list of names, not {names!r}.")
+    wanted = list(names)
+    for name in wanted:
+        if name not in OPERATIONS:
+            raise ValueError(f"There is no operation {name!r}. There are: {', '.join(OPERATIONS)}.")
+    return {name: operation for name, operation in OPERATIONS.items() if name in wanted}
+
+
+def tool_schemas(
+    operations: Mapping[str, Operation], descriptions: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """Return the schemas of operations, with descriptions of one's own where given."""
+    own = descriptions or {}
+    return [operation.tool(own.get(name)) for name, operation in operations.items()]
+
+
+def _explained(operation: Operation, error: ValidationError) -> str:
+    problems = []
+    for problem in error.errors(include_url=False, include_context=False, include_input=False)[:5]:
+        place = ".".join(map(str, problem["loc"]))[:100] or "arguments"
+        problems.append(f"`{place}`: {problem['msg']}")
+    fields = ", ".join(operation.schema.model_fields)
+    return (
+        f"The arguments of `{operation.name}` are wrong: {'; '.join(problems)}. It takes: {fields}."
+    )

@@ -1,0 +1,74 @@
+"""The `prepare` node: once per run, before anything else.
+
+A run that was stopped leaves calls without answers, and providers refuse such a conversation. Each of
+them is answered as cancelled, right behind the message that made it.
+"""
+
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from langgraph_filesystem.nodes.answers import error_reply
+from langgraph_filesystem.nodes.calls import open_calls
+from langgraph_filesystem.nodes.node import Io, Node
+
+__all__ = ("PrepareInput", "prepare_node")
+
+_CANCELLED = (
+    "The call was cancelled before it was answered: the run had stopped. Repeat it if needed."
+)
+
+
+class PrepareInput(TypedDict):
+    """What `prepare` reads."""
+
+    messages: list[AnyMessage]
+
+
+def prepare_node() -> Node:
+    """Return the node that answers dangling calls."""
+
+    async def act(
+        state: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io
+    ) -> dict[str, Any]:
+        repaired = _repaired(state.get("messages") or [])
+        return {"messages": repaired} if repaired else {}
+
+    return Node("prepare", act)
+
+
+def _repaired(messages: list[AnyMessage]) -> list[Any]:
+    """Return what puts the missing answers in their places, if any is missing.
+
+    Messages merge by id and new ones go to the end, so those behind a gap are taken out and put back.
+    """
+    whole: list[AnyMessage] = []
+    first_gap: int | None = None
+    for place, message in enumerate(messages):
+        whole.append(message)
+        if not isinstance(message, AIMessage):
+            continue
+        if not (message.tool_calls or message.invalid_tool_calls):
+            continue
+        answers = _answers_behind(messages, place)
+        missing = open_calls(message, answers)
+        if missing:
+            first_gap = place if first_gap is None else first_gap
+            whole += [error_reply(call, _CANCELLED) for call in missing]
+    if first_gap is None:
+        return []
+    removed = [RemoveMessage(id=message.id or "") for message in messages[first_gap + 1 :]]
+    return [*removed, *whole[first_gap + 1 :]]
+
+
+def _answers_behind(messages: list[AnyMessage], place: int) -> list[ToolMessage]:
+    answers: list[ToolMessage] = []
+    for message in messages[place + 1 :]:
+        if isinstance(message, AIMessage):
+            break
+        if isinstance(message, ToolMessage):
+            answers.append(message)
+    return answers

@@ -1,0 +1,54 @@
+"""What the model is told about its filesystem: exactly what exists, and nothing else."""
+
+from collections.abc import Collection, Sequence
+
+from langchain_core.messages import SystemMessage
+
+__all__ = ("filesystem_prompt", "system_message")
+
+_INTRODUCTION = """\
+## Files
+
+You have a filesystem. Paths are absolute and begin with `/`."""
+
+_HINTS = {
+    "read_file": "Large files come in pages: read on until you have seen what you need.",
+    "edit_file": "Read a file before you change it; an edit of a file that changed since is refused.",
+    "write_file": "Keep what you will need later, such as plans, notes and long results, in files.",
+    "grep": "To find something, search with `grep` and `glob` instead of reading file after file.",
+    "execute": "Commands run in a shell with `execute`; look at the exit status.",
+}
+_PARALLEL = (
+    "Calls that belong together may be sent in one message: they take effect in the order in which "
+    "you write them, and those that don't depend on each other run at the same time."
+)
+
+
+def filesystem_prompt(operations: Collection[str], mounts: Sequence[str]) -> str:
+    """Return the section for these operations and mount points."""
+    if not operations:
+        return ""
+    lines = [f"- {hint}" for name, hint in _HINTS.items() if name in operations]
+    lines.append(f"- {_PARALLEL}")
+    places = [prefix + "/" for prefix in mounts if prefix != "/"]
+    if places:
+        lines.append(
+            f"- Kept in places of their own: {', '.join(f'`{p}`' for p in sorted(places))}."
+        )
+    names = ", ".join(f"`{name}`" for name in operations)
+    return f"{_INTRODUCTION} Your operations are {names}.\n\n" + "\n".join(lines)
+
+
+def system_message(own: str | SystemMessage | None, section: str) -> SystemMessage | None:
+    """Return the user's system message with our section behind it as a block of its own."""
+    ours = [{"type": "text", "text": section}] if section else []
+    if own is None or own == "":
+        return SystemMessage(section) if section else None
+    if isinstance(own, str):
+        own = SystemMessage(own)
+    if not ours:
+        return own
+    theirs = (
+        own.content if isinstance(own.content, list) else [{"type": "text", "text": own.content}]
+    )
+    return own.model_copy(update={"content": [*theirs, *ours]})

@@ -1,0 +1,113 @@
+"""The `read_file` node: one numbered page of one file."""
+
+import mimetypes
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from langgraph_filesystem.nodes.answers import Answer, escaped
+from langgraph_filesystem.nodes.arguments import Arguments, VirtualPath
+from langgraph_filesystem.nodes.filesystem import Filesystem
+from langgraph_filesystem.state.backends.protocol import ReadResult
+from langgraph_filesystem.state.errors import FilesystemError, NotText, OffsetPastEnd
+from langgraph_filesystem.state.files import FileData
+
+__all__ = ("ReadFile", "read_file")
+
+ROW = 5_000
+"""Characters of a line in one row; a longer line goes on in rows of its own."""
+_MAX_MEDIA = 10_000_000
+"""Characters of base64 that are handed to a model: the largest image that providers take."""
+
+
+class ReadFile(Arguments):
+    """Read a page of a file. Each line comes with its number and a tab in front, which are not part of
+    the file. A long line is split into rows numbered `5.1`, `5.2`. The last line of the reply says where
+    the next page begins, or that the file ends. Images, audio, video and PDF are shown as they are.
+    """
+
+    file_path: Annotated[VirtualPath, Field(description="Absolute path, such as `/notes/plan.md`.")]
+    offset: Annotated[int, Field(ge=0, description="How many lines to skip.")] = 0
+    limit: Annotated[int, Field(ge=1, description="How many lines to return at most.")] = 100
+    column: Annotated[
+        int, Field(ge=0, description="How many characters to skip in the first of these lines.")
+    ] = 0
+
+
+async def read_file(args: ReadFile, filesystem: Filesystem) -> Answer:
+    """Return the page, numbered from its true first line."""
+    path = args.file_path
+    result = await filesystem.read(path, args.offset, args.limit)
+    file = result.file_data or FileData(content="")
+    if file.get("encoding") == "base64":
+        await filesystem.mark_seen(path)
+        return _media(path, file["content"])
+    total = result.total_lines
+    if args.offset and not file["content"]:
+        # An empty page would look to the model like an empty file.
+        raise OffsetPastEnd(path, args.offset, total or 0)
+    await filesystem.mark_seen(path)
+    if not file["content"]:
+        return Answer(f"{escaped(path)} exists and is empty.", {"lines": 0, "next_offset": None})
+    return _page(args, result, file["content"], filesystem.budget)
+
+
+def _page(args: ReadFile, result: ReadResult, content: str, budget: int) -> Answer:
+    lines = content.split("\n")
+    ends_with_newline = lines[-1] == ""
+    if ends_with_newline:
+        lines.pop()
+    if args.column >= max(1, len(lines[0])):
+        raise FilesystemError(
+            f"{args.file_path}: line {args.offset + 1} has {len(lines[0]):,} characters, "
+            f"so column {args.column} is past its end."
+        )
+    rows, line, column = _rows(lines, args.offset + 1, args.column, budget)
+    known = result.total_lines if result.total_lines is not None else args.offset + len(lines)
+    done = line > args.offset + len(lines)
+    more = not done or line <= known
+    footer = _footer(line, column, known, more, ends_with_newline)
+    next_page = {"next_offset": line - 1, "next_column": column} if more else {"next_offset": None}
+    return Answer("\n".join([*rows, footer]), {"lines": known, **next_page})
+
+
+def _rows(lines: list[str], first: int, column: int, budget: int) -> tuple[list[str], int, int]:
+    """Return the rows that fit, and the line and column at which the next page begins."""
+    rows: list[str] = []
+    used = 200
+    for number, line in enumerate(lines, first):
+        for start in range(column, len(line) or 1, ROW):
+            label = f"{number}.{start // ROW + 1}" if len(line) > ROW else str(number)
+            row = f"{label:>6}\t{line[start : start + ROW]}"
+            used += len(row) + 1
+            if used > budget and rows:
+                return rows, number, start
+            rows.append(row)
+        column = 0
+    return rows, first + len(lines), 0
+
+
+def _footer(line: int, column: int, total: int, more: bool, ends_with_newline: bool) -> str:
+    if column:
+        return f"[line {line} goes on: read on with offset={line - 1} column={column}]"
+    if more:
+        return f"[{line - 1} of {total} lines: read on with offset={line - 1}]"
+    if ends_with_newline:
+        return f"[end of file: {total} lines]"
+    return f"[end of file: {total} lines, no newline behind the last one]"
+
+
+def _media(path: str, content: str) -> Answer:
+    kind, _ = mimetypes.guess_type(path)
+    size = len(content) * 3 // 4 - content[-2:].count("=")
+    media = (kind or "").partition("/")[0]
+    if media not in ("image", "audio", "video") and kind != "application/pdf":
+        raise NotText(path, size)
+    if len(content) > _MAX_MEDIA:
+        raise NotText(path, size, f"{kind} too large to be shown")
+    block: dict[str, Any] = {
+        "type": media if media != "application" else "file",
+        "base64": content,
+        "mime_type": kind,
+    }
+    return Answer([block], {"mime_type": kind, "size": size})

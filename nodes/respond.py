@@ -1,0 +1,32 @@
+"""The `respond` node: the last answer in the form of a schema, when one is asked for."""
+
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import SystemMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import Runtime
+
+from langgraph_filesystem.nodes.node import Io, Node
+
+__all__ = ("respond_node",)
+
+
+def respond_node(model: BaseChatModel, response_format: Any) -> Node:
+    """Return the node that writes `structured_response`.
+
+    `response_format` is a schema (pydantic, TypedDict or JSON schema), or a pair of a prompt and a
+    schema.
+    """
+    paired = isinstance(response_format, tuple)
+    prompt, schema = response_format if paired else (None, response_format)
+    structured = model.with_structured_output(schema)
+
+    async def act(
+        state: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io
+    ) -> dict[str, Any]:
+        system = [SystemMessage(prompt)] if prompt else []
+        answer = await io.invoke(structured, [*system, *state["messages"]], config)
+        return {"structured_response": answer}
+
+    return Node("respond", act)

@@ -1,0 +1,44 @@
+"""What a graph was built with, as its nodes need to know it."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from langgraph_filesystem.nodes.answers import MAX_CHARACTERS
+from langgraph_filesystem.state.mounts import Mounts
+
+__all__ = ("CHARACTERS_PER_TOKEN", "Settings", "TokenCounter")
+
+TokenCounter = Callable[[Iterable[Any]], int]
+"""A function of messages, as LangChain's `count_tokens_approximately`."""
+CHARACTERS_PER_TOKEN = 4
+_LEAST_BUDGET = 2_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The choices that were made when the graph was built."""
+
+    mounts: Mounts = field(default_factory=Mounts)
+    evict_over: int | None = 20_000
+    """Tokens over which a message is moved to a file; `None` leaves every message as it is."""
+    token_counter: TokenCounter | None = None
+    read_before_edit: bool = True
+    max_execute_timeout: int = 3_600
+
+    def __post_init__(self) -> None:
+        if self.evict_over is not None and self.evict_over < 1:
+            raise ValueError(f"`evict_over` must be at least 1 token, not {self.evict_over}.")
+        if self.max_execute_timeout < 1:
+            raise ValueError(
+                f"`max_execute_timeout` must be at least 1 s, not {self.max_execute_timeout}."
+            )
+        if self.token_counter is not None and not callable(self.token_counter):
+            raise ValueError("`token_counter` must be a function of messages.")
+
+    @property
+    def budget(self) -> int:
+        """Return how many characters a list, a page or a search may fill."""
+        if self.evict_over is None:
+            return MAX_CHARACTERS
+        return min(MAX_CHARACTERS, max(_LEAST_BUDGET, self.evict_over * CHARACTERS_PER_TOKEN))

@@ -1,0 +1,208 @@
+"""What a backend is: the methods a mount is asked for, and what they answer.
+
+The protocol is structural, with the method and field names that backends of `deepagents` have: any
+object with these methods can be mounted. A method reports a failure in the `error` of its result.
+Optional keywords (`overwrite`, `regex`, `max_count`, `timeout`, ...) are passed only to a method that
+takes them, and only when they matter.
+
+Paths are absolute within the backend: `/` is its own root, wherever it is mounted.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NotRequired, Protocol, TypeAlias, runtime_checkable
+
+from typing_extensions import TypedDict
+
+from langgraph_filesystem.state.files import FileData, FileEdit
+
+__all__ = (
+    "Backend",
+    "BackendFactory",
+    "ContextLine",
+    "DeleteResult",
+    "EditResult",
+    "ExecuteResponse",
+    "FileDownloadResponse",
+    "FileInfo",
+    "FileUploadResponse",
+    "FilesUpdate",
+    "GlobResult",
+    "GrepMatch",
+    "GrepResult",
+    "LsResult",
+    "MoveResult",
+    "OutputMode",
+    "ReadResult",
+    "SandboxBackend",
+    "WriteResult",
+)
+
+FilesUpdate: TypeAlias = Mapping[str, FileData | FileEdit | None]
+"""What a backend asks the graph to write to the `files` channel; it never writes there itself."""
+OutputMode: TypeAlias = Literal["files_with_matches", "content", "count"]
+
+
+class FileInfo(TypedDict):
+    """One entry of a directory or one match of a glob."""
+
+    path: str
+    is_dir: NotRequired[bool]
+    size: NotRequired[int]
+    modified_at: NotRequired[str]
+
+
+class ContextLine(TypedDict):
+    """A line beside a match."""
+
+    line: int
+    text: str
+
+
+class GrepMatch(TypedDict):
+    """One line that matches, numbered from 1."""
+
+    path: str
+    line: int
+    text: str
+    context_before: NotRequired[list[ContextLine]]
+    context_after: NotRequired[list[ContextLine]]
+
+
+@dataclass
+class LsResult:
+    """The entries of a directory, in any order."""
+
+    error: str | None = None
+    entries: list[FileInfo] | None = None
+
+
+@dataclass
+class ReadResult:
+    """Lines of a file, as they are: nothing is numbered or cut."""
+
+    error: str | None = None
+    file_data: FileData | None = None
+    total_lines: int | None = None
+    start_line: int | None = None
+    end_line: int | None = None
+    next_offset: int | None = None
+
+
+@dataclass
+class WriteResult:
+    """A file that was written."""
+
+    error: str | None = None
+    path: str | None = None
+    files_update: FilesUpdate | None = None
+
+
+@dataclass
+class EditResult:
+    """A file that was edited, and in how many places."""
+
+    error: str | None = None
+    path: str | None = None
+    occurrences: int | None = None
+    files_update: FilesUpdate | None = None
+
+
+@dataclass
+class DeleteResult:
+    """A file, or everything below a directory, that was deleted."""
+
+    error: str | None = None
+    path: str | None = None
+    files_update: FilesUpdate | None = None
+
+
+@dataclass
+class MoveResult:
+    """A file or a directory that has another path now."""
+
+    error: str | None = None
+    path: str | None = None
+    files_update: FilesUpdate | None = None
+
+
+@dataclass
+class GlobResult:
+    """The files that match, in any order."""
+
+    error: str | None = None
+    matches: list[FileInfo] | None = None
+    truncated: bool = False
+
+
+@dataclass
+class GrepResult:
+    """The lines that match, or how many lines match in each file."""
+
+    error: str | None = None
+    matches: list[GrepMatch] | None = None
+    truncated: bool = False
+    counts: dict[str, int] | None = None
+    """Path to number of matching lines; only from a backend that was asked for an `output_mode`."""
+    note: str | None = None
+    """Why the result is not whole, where it is not."""
+
+
+@dataclass
+class FileDownloadResponse:
+    """The bytes of one file, or why there are none."""
+
+    path: str
+    content: bytes | None = None
+    error: str | None = None
+
+
+@dataclass
+class FileUploadResponse:
+    """Whether one file arrived."""
+
+    path: str
+    error: str | None = None
+    files_update: FilesUpdate | None = field(default=None)
+
+
+@dataclass
+class ExecuteResponse:
+    """What a command printed and how it ended."""
+
+    output: str
+    exit_code: int | None = None
+    truncated: bool = False
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """Where files live."""
+
+    def ls(self, path: str) -> Any: ...
+
+    def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> Any: ...
+
+    def write(self, file_path: str, content: str) -> Any: ...
+
+    def edit(
+        self, file_path: str, old_string: str, new_string: str, replace_all: bool = False
+    ) -> Any: ...
+
+    def glob(self, pattern: str, path: str | None = None) -> Any: ...
+
+    def grep(self, pattern: str, path: str | None = None, glob: str | None = None) -> Any: ...
+
+
+@runtime_checkable
+class SandboxBackend(Backend, Protocol):
+    """Where files live and commands run."""
+
+    @property
+    def id(self) -> str: ...
+
+    def execute(self, command: str) -> Any: ...
+
+
+BackendFactory: TypeAlias = Callable[[Any], Backend]
+"""A function of the runtime of a node, called whenever a node runs."""

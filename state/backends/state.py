@@ -1,0 +1,319 @@
+"""`StateBackend`: files that live in the `files` channel, as long as the thread."""
+
+import base64
+import functools
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from langgraph_filesystem.state.backends.protocol import (
+    DeleteResult,
+    EditResult,
+    FileDownloadResponse,
+    FileInfo,
+    FileUploadResponse,
+    GlobResult,
+    GrepResult,
+    LsResult,
+    MoveResult,
+    OutputMode,
+    ReadResult,
+    WriteResult,
+)
+from langgraph_filesystem.state.edits import plan_edit
+from langgraph_filesystem.state.errors import (
+    FileExists,
+    FileNotFound,
+    FilesystemError,
+    IsDirectory,
+    NotDirectory,
+    NotText,
+)
+from langgraph_filesystem.state.files import FileData, FileEdit, Files, file_bytes
+from langgraph_filesystem.state.globs import compile_glob
+from langgraph_filesystem.state.lines import cut_lines
+from langgraph_filesystem.state.paths import ancestors, normalize_path
+from langgraph_filesystem.state.search import Query, search
+
+__all__ = ("BoundStateBackend", "StateBackend")
+
+R = TypeVar("R")
+
+
+class StateBackend:
+    """Files in the state of the thread. Mount it; the graph hands it the files when a node runs."""
+
+    ls: Any = None
+    """Marks a backend for `Mount`; the methods are those of what `bind` returns."""
+
+    def bind(self, files: Files, prefix: str = "/") -> "BoundStateBackend":
+        """Return the backend over the files of a running thread."""
+        return BoundStateBackend(files, prefix)
+
+
+def _reports(
+    result: Callable[..., R],
+) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Turn an error into a result that carries it, as the protocol wants."""
+
+    def wrap(method: Callable[..., R]) -> Callable[..., R]:
+        @functools.wraps(method)
+        def reporting(*args: Any, **kwargs: Any) -> R:
+            try:
+                return method(*args, **kwargs)
+            except FilesystemError as error:
+                return result(error=str(error))
+
+        return reporting
+
+    return wrap
+
+
+class BoundStateBackend:
+    """The files of one mount in one node run. Changes come back as `files_update`.
+
+    Keys of the channel are full paths, so mounts over the same channel never share a file.
+    """
+
+    instant = frozenset({"read", "write", "edit", "delete", "digest", "download_files"})
+    """Methods that take microseconds: an event loop may call them without a thread."""
+
+    def __init__(self, files: Files, prefix: str = "/") -> None:
+        self._files = files
+        self._prefix = "" if prefix == "/" else prefix
+
+    @_reports(LsResult)
+    def ls(self, path: str) -> LsResult:
+        """List the names directly below a directory."""
+        directory = self._key(path)
+        if directory in self._files:
+            raise NotDirectory(directory)
+        start = directory.rstrip("/") + "/"
+        entries: dict[str, FileInfo] = {}
+        for key in self._below(directory):
+            name, slash, _ = key[len(start) :].partition("/")
+            if slash:
+                entries.setdefault(name, FileInfo(path=self._inner(start + name), is_dir=True))
+            else:
+                entries[name] = self._info(key)
+        if not entries and path != "/":
+            raise FileNotFound(directory)
+        return LsResult(entries=list(entries.values()))
+
+    @_reports(ReadResult)
+    def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
+        """Return lines of a text file, or a binary file whole."""
+        _, file = self._file(file_path)
+        if file.get("encoding", "utf-8") == "base64":
+            return ReadResult(file_data=file)
+        page = cut_lines(file["content"], offset, limit)
+        return ReadResult(
+            file_data={**file, "content": page.text},
+            total_lines=page.total,
+            start_line=page.first if page.text else None,
+            end_line=page.last if page.text else None,
+            next_offset=page.last if page.last < page.total else None,
+        )
+
+    @_reports(WriteResult)
+    def write(self, file_path: str, content: str, *, overwrite: bool = False) -> WriteResult:
+        """Create a file, or with `overwrite` put it in the place of another."""
+        key = self._writable(file_path)
+        if key in self._files and not overwrite:
+            raise FileExists(key, "Change it with `edit_file`, or set `overwrite`.")
+        file = FileData(content=_encodable(key, content), encoding="utf-8")
+        return WriteResult(path=file_path, files_update={key: self._dated(key, file)})
+
+    @_reports(EditResult)
+    def edit(
+        self, file_path: str, old_string: str, new_string: str, replace_all: bool = False
+    ) -> EditResult:
+        """Replace exact text; the update holds the edit, not the file."""
+        key, file = self._file(file_path)
+        if file.get("encoding", "utf-8") == "base64":
+            raise NotText(key, len(file_bytes(file)))
+        _encodable(key, new_string)
+        edit, count = plan_edit(key, file["content"], old_string, new_string, replace_all)
+        update = FileEdit(edits=[edit], modified_at=_now())
+        return EditResult(path=file_path, occurrences=count, files_update={key: update})
+
+    @_reports(DeleteResult)
+    def delete(self, file_path: str) -> DeleteResult:
+        """Delete a file, or everything below a directory."""
+        key = self._key(file_path)
+        gone = [key] if key in self._files else list(self._below(key))
+        if not gone:
+            raise FileNotFound(key)
+        return DeleteResult(path=file_path, files_update=dict.fromkeys(gone))
+
+    @_reports(MoveResult)
+    def move(self, source: str, destination: str) -> MoveResult:
+        """Give a file or a directory another path."""
+        start = self._key(source)
+        moved = [start] if start in self._files else list(self._below(start))
+        if not moved:
+            raise FileNotFound(start)
+        end = self._writable(destination)
+        if end in self._files:
+            raise FileExists(end, "Delete it first, or choose another destination.")
+        update: dict[str, FileData | FileEdit | None] = dict.fromkeys(moved)
+        for key in moved:
+            update[end + key[len(start) :]] = self._files[key]
+        return MoveResult(path=destination, files_update=update)
+
+    @_reports(GlobResult)
+    def glob(self, pattern: str, path: str | None = None) -> GlobResult:
+        """Find files below a directory by a pattern."""
+        matches = compile_glob(pattern)
+        directory = self._directory(path or "/")
+        skip = len(directory.rstrip("/")) + 1
+        found = [self._info(key) for key in self._below(directory) if matches(key[skip:])]
+        return GlobResult(matches=found)
+
+    @_reports(GrepResult)
+    def grep(
+        self,
+        pattern: str,
+        path: str | None = None,
+        glob: str | None = None,
+        *,
+        regex: bool = False,
+        ignore_case: bool = False,
+        context: int = 0,
+        max_count: int | None = None,
+        output_mode: OutputMode = "content",
+    ) -> GrepResult:
+        """Search the text files below a directory, or one file."""
+        query = Query(pattern, regex, ignore_case, context, max_count, output_mode)
+        result = search(self._texts(path or "/", glob), query)
+        for match in result.matches or ():
+            match["path"] = self._inner(match["path"])
+        result.counts = {self._inner(key): n for key, n in (result.counts or {}).items()}
+        return result
+
+    def digest(self, file_path: str) -> str | None:
+        """Return a digest of what a file holds now, or `None` where there is none."""
+        file = self._files.get(self._key(file_path))
+        if file is None:
+            return None
+        return hashlib.blake2b(file["content"].encode(), digest_size=12).hexdigest()
+
+    def upload_files(self, files: Sequence[tuple[str, bytes]]) -> list[FileUploadResponse]:
+        """Store bytes as files: as text where they are text."""
+        return [self._upload(path, content) for path, content in files]
+
+    def download_files(self, paths: Sequence[str]) -> list[FileDownloadResponse]:
+        """Return the bytes of files."""
+        return [self._download(path) for path in paths]
+
+    def _upload(self, path: str, content: bytes) -> FileUploadResponse:
+        try:
+            key = self._writable(path)
+        except IsDirectory:
+            return FileUploadResponse(path, error="is_directory")
+        except FilesystemError:
+            return FileUploadResponse(path, error="invalid_path")
+        file = self._dated(key, _file_of(content))
+        return FileUploadResponse(path, files_update={key: file})
+
+    def _download(self, path: str) -> FileDownloadResponse:
+        try:
+            _, file = self._file(path)
+        except IsDirectory:
+            return FileDownloadResponse(path, error="is_directory")
+        except FileNotFound:
+            return FileDownloadResponse(path, error="file_not_found")
+        except FilesystemError:
+            return FileDownloadResponse(path, error="invalid_path")
+        return FileDownloadResponse(path, content=file_bytes(file))
+
+    def _key(self, path: str) -> str:
+        return self._prefix + normalize_path(path) if path != "/" else self._prefix or "/"
+
+    def _inner(self, key: str) -> str:
+        return key[len(self._prefix) :]
+
+    def _below(self, directory: str) -> Iterator[str]:
+        start = directory.rstrip("/") + "/"
+        return (key for key in self._files if key.startswith(start))
+
+    def _file(self, path: str) -> tuple[str, FileData]:
+        key = self._key(path)
+        file = self._files.get(key)
+        if file is not None:
+            return key, file
+        if key == "/" or next(self._below(key), None) is not None:
+            raise IsDirectory(key)
+        raise FileNotFound(key)
+
+    def _directory(self, path: str) -> str:
+        key = self._key(path)
+        if key in self._files:
+            raise NotDirectory(key)
+        if path != "/" and next(self._below(key), None) is None:
+            raise FileNotFound(key)
+        return key
+
+    def _writable(self, path: str) -> str:
+        key = self._key(path)
+        if key in self._files:
+            return key
+        if path == "/" or next(self._below(key), None) is not None:
+            raise IsDirectory(key)
+        for above in ancestors(key):
+            if above in self._files:
+                raise NotDirectory(key, above)
+        return key
+
+    def _texts(self, path: str, glob: str | None) -> Iterator[tuple[str, str]]:
+        key = self._key(path)
+        keys = [key] if key in self._files else sorted(self._below(self._directory(path)))
+        matches = compile_glob(glob) if glob else None
+        skip = len(key.rpartition("/")[0] if key in self._files else key.rstrip("/")) + 1
+        for found in keys:
+            file = self._files[found]
+            if file.get("encoding", "utf-8") == "utf-8" and (not matches or matches(found[skip:])):
+                yield found, file["content"]
+
+    def _info(self, key: str) -> FileInfo:
+        file = self._files[key]
+        info = FileInfo(path=self._inner(key), is_dir=False, size=_size(file))
+        if "modified_at" in file:
+            info["modified_at"] = file["modified_at"]
+        return info
+
+    def _dated(self, key: str, file: FileData) -> FileData:
+        now = _now()
+        old = self._files.get(key)
+        born = old.get("created_at", now) if old else now
+        return {**file, "created_at": born, "modified_at": now}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _size(file: FileData) -> int:
+    content = file["content"]
+    if file.get("encoding", "utf-8") == "base64":
+        return len(content) * 3 // 4 - content[-2:].count("=")
+    return len(content) if content.isascii() else len(content.encode())
+
+
+def _encodable(path: str, text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise FilesystemError(
+            f"{path}: the text has a lone surrogate at character {error.start:,}, which no file "
+            "can hold. Write it without."
+        ) from None
+    return text
+
+
+def _file_of(content: bytes) -> FileData:
+    try:
+        return FileData(content=content.decode(), encoding="utf-8")
+    except UnicodeDecodeError:
+        return FileData(content=base64.b64encode(content).decode(), encoding="base64")

@@ -1,0 +1,216 @@
+"""The `files` channel: what a file is, what may be written, and how writes merge."""
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NotRequired, TypeAlias
+
+from typing_extensions import TypedDict, TypeIs
+
+from langgraph_filesystem.state.edits import Edit, apply_edits
+from langgraph_filesystem.state.errors import InvalidFiles, PathRefused
+from langgraph_filesystem.state.paths import normalize_path
+
+__all__ = (
+    "FileData",
+    "FileEdit",
+    "FileWrite",
+    "Files",
+    "FilesUpdate",
+    "apply_write",
+    "file_bytes",
+    "merge_files",
+    "merge_updates",
+)
+
+
+class FileData(TypedDict):
+    """One file as it is kept in the state of a thread."""
+
+    content: str
+    """The text, or the bytes in base64. Line ends, a BOM and a missing last newline are kept."""
+    encoding: NotRequired[Literal["utf-8", "base64"]]
+    """How `content` holds the bytes; text when it is left out."""
+    created_at: NotRequired[str]
+    """ISO 8601, UTC."""
+    modified_at: NotRequired[str]
+    """ISO 8601, UTC."""
+
+
+class FileEdit(TypedDict):
+    """A change of one file, stored as the operation instead of the whole result."""
+
+    edits: list[Edit]
+    modified_at: NotRequired[str]
+
+
+FileWrite: TypeAlias = FileData | FileEdit | str | list[str] | None
+"""What may be written for a path: a file, an edit, text, a list of lines, or `None` to delete."""
+Files: TypeAlias = dict[str, FileData]
+FilesUpdate: TypeAlias = Mapping[str, FileWrite]
+
+
+def merge_files(left: Files, writes: Sequence[FilesUpdate]) -> Files:
+    """Apply writes to the files, oldest first, and return the new files.
+
+    The law: `merge(merge(s, xs), ys) == merge(s, xs + ys)`, so that a checkpoint can be rebuilt
+    from its writes in batches of any size. No clock is read and `left` is never changed.
+    """
+    checked = [checked_update(write) for write in writes]
+    files = dict(left)
+    for update in checked:
+        for path, write in update.items():
+            apply_write(files, path, write)
+    return files
+
+
+def apply_write(files: Files, path: str, write: FileData | FileEdit | None) -> None:
+    """Apply one checked write to `files` in place."""
+    if write is None:
+        files.pop(path, None)
+    elif _is_edit(write):
+        old = files.get(path)
+        if old is not None and old.get("encoding", "utf-8") == "utf-8":
+            files[path] = _edited(old, write)
+    else:
+        files[path] = _with_birth(write, files.get(path))
+
+
+def merge_updates(
+    one: Mapping[str, FileData | FileEdit | None], other: Mapping[str, FileData | FileEdit | None]
+) -> dict[str, FileData | FileEdit | None]:
+    """Return one update that does what the two do one after the other."""
+    merged = dict(one)
+    for path, write in other.items():
+        merged[path] = _followed_by(merged[path], write) if path in merged else write
+    return merged
+
+
+def file_bytes(file: FileData) -> bytes:
+    """Return the bytes that the file stands for."""
+    if file.get("encoding", "utf-8") == "base64":
+        return base64.b64decode(file["content"])
+    return file["content"].encode()
+
+
+def checked_update(update: object) -> dict[str, FileData | FileEdit | None]:
+    """Return the update with normal paths and whole values, or raise `InvalidFiles`."""
+    if not isinstance(update, Mapping):
+        raise InvalidFiles(
+            f"`files` must be a mapping of paths to files, not {type(update).__name__}."
+        )
+    checked: dict[str, FileData | FileEdit | None] = {}
+    for path, write in update.items():
+        try:
+            normal = normalize_path(path)
+        except PathRefused as refused:
+            raise InvalidFiles(f"`files`: {refused}") from None
+        if normal == "/":
+            raise InvalidFiles(f"`files`: {path!r} is the root, which can't be a file.")
+        checked[normal] = _checked_write(normal, write)
+    return checked
+
+
+def _checked_write(path: str, write: object) -> FileData | FileEdit | None:
+    if write is None:
+        return None
+    if isinstance(write, str | list):
+        return FileData(content=_checked_text(path, write), encoding="utf-8")
+    if not isinstance(write, Mapping):
+        raise InvalidFiles(
+            f"`files`: {path} must be a file, text, a list of lines or null, "
+            f"not {type(write).__name__}."
+        )
+    if "edits" in write:
+        return _checked_edit(path, write)
+    if "content" not in write:
+        raise InvalidFiles(f"`files`: {path} has no `content`.")
+    return _checked_data(path, write)
+
+
+def _checked_data(path: str, write: Mapping[Any, Any]) -> FileData:
+    encoding = write.get("encoding") or "utf-8"
+    if encoding not in ("utf-8", "base64"):
+        raise InvalidFiles(f"`files`: {path} has encoding {encoding!r}; use 'utf-8' or 'base64'.")
+    text = _checked_text(path, write["content"])
+    data = FileData(content=text, encoding="base64" if encoding == "base64" else "utf-8")
+    if encoding == "base64":
+        try:
+            base64.b64decode(data["content"], validate=True)
+        except (binascii.Error, ValueError):
+            raise InvalidFiles(f"`files`: the content of {path} is not base64.") from None
+    if created := _checked_time(path, write, "created_at"):
+        data["created_at"] = created
+    if modified := _checked_time(path, write, "modified_at"):
+        data["modified_at"] = modified
+    return data
+
+
+def _checked_edit(path: str, write: Mapping[Any, Any]) -> FileEdit:
+    if not isinstance(write["edits"], Sequence) or isinstance(write["edits"], str):
+        raise InvalidFiles(f"`files`: the edits of {path} must be a list.")
+    edits: list[Edit] = []
+    for edit in write["edits"]:
+        if not isinstance(edit, Mapping) or not {"old", "new"} <= edit.keys():
+            raise InvalidFiles(f"`files`: an edit of {path} needs `old` and `new`.")
+        old, new = _checked_text(path, edit["old"]), _checked_text(path, edit["new"])
+        edits.append(Edit(old=old, new=new, replace_all=bool(edit.get("replace_all", False))))
+    checked = FileEdit(edits=edits)
+    if modified := _checked_time(path, write, "modified_at"):
+        checked["modified_at"] = modified
+    return checked
+
+
+def _checked_text(path: str, text: object) -> str:
+    if isinstance(text, list) and all(isinstance(line, str) for line in text):
+        text = "\n".join(text)
+    if not isinstance(text, str):
+        raise InvalidFiles(
+            f"`files`: the content of {path} must be text or a list of lines, "
+            f"not {type(text).__name__}."
+        )
+    try:
+        text.isascii() or text.encode()
+    except UnicodeEncodeError:
+        # A checkpoint can't hold a lone surrogate: it would come back as another character.
+        raise InvalidFiles(f"`files`: the content of {path} is not valid Unicode.") from None
+    return text
+
+
+def _checked_time(path: str, write: Mapping[Any, Any], key: str) -> str | None:
+    time = write.get(key)
+    if time is not None and not isinstance(time, str):
+        raise InvalidFiles(f"`files`: `{key}` of {path} must be text (ISO 8601).")
+    return time
+
+
+def _is_edit(write: FileData | FileEdit | None) -> TypeIs[FileEdit]:
+    return write is not None and "edits" in write
+
+
+def _edited(old: FileData, write: FileEdit) -> FileData:
+    new = old.copy()
+    new["content"] = apply_edits(old["content"], write["edits"])
+    if "modified_at" in write:
+        new["modified_at"] = write["modified_at"]
+    return new
+
+
+def _with_birth(write: FileData, old: FileData | None) -> FileData:
+    """A file that is written over keeps the time it was created."""
+    if "created_at" in write or old is None or "created_at" not in old:
+        return write
+    return {**write, "created_at": old["created_at"]}
+
+
+def _followed_by(
+    first: FileData | FileEdit | None, second: FileData | FileEdit | None
+) -> FileData | FileEdit | None:
+    if not _is_edit(second):
+        return second
+    if first is None:
+        # An edit of a file that was just deleted does nothing.
+        return None
+    if not _is_edit(first):
+        return _edited(first, second)
+    return {**second, "edits": [*first["edits"], *second["edits"]]}

@@ -1,0 +1,90 @@
+"""What a thread keeps: the state of the graph."""
+
+from typing import Annotated, Any, NotRequired, get_type_hints
+
+from langchain_core.messages import AnyMessage
+from typing_extensions import TypedDict
+
+from langgraph_filesystem.state.channels import FilesChannel, MessagesChannel, SeenChannel
+from langgraph_filesystem.state.files import FileData
+
+__all__ = (
+    "CHANNELS",
+    "PRIVATE",
+    "FilesystemState",
+    "Route",
+    "extended_schema",
+    "missing_channels",
+    "public_schema",
+)
+
+
+class Route(TypedDict):
+    """One task of the current wave: which node answers which calls, and from which backend."""
+
+    message: str
+    """Id of the AI message that holds the calls."""
+    calls: list[str]
+    """Ids of the calls, in the order in which they take effect."""
+    node: str
+    path: str
+    """The path that the calls work on, or an empty string where there is none."""
+    mount: str
+    """The prefix under which the backend is mounted."""
+    backend: str
+
+
+class FilesystemState(TypedDict):
+    """Messages, files, and what the graph needs to know about them.
+
+    Extend it with keys of your own and pass it as `state_schema`.
+    """
+
+    messages: Annotated[list[AnyMessage], MessagesChannel()]
+    files: NotRequired[Annotated[dict[str, FileData], FilesChannel()]]
+    seen: NotRequired[Annotated[dict[str, str], SeenChannel()]]
+    """Path to the digest of what the agent last read or wrote there."""
+    routes: NotRequired[list[Route]]
+    """The plan of the current wave."""
+
+
+CHANNELS = ("messages", "files", "seen", "routes")
+PRIVATE = ("seen", "routes")
+"""Channels that are neither input nor output: the graph keeps them for itself."""
+
+
+def missing_channels(schema: type[Any]) -> list[str]:
+    """Return the channels that a state schema lacks, or declares without our reducers."""
+    hints = _hints(schema)
+    wanted = {"messages": MessagesChannel, "files": FilesChannel, "seen": SeenChannel}
+    missing = [key for key in CHANNELS if key not in hints]
+    return missing + [
+        key
+        for key, kind in wanted.items()
+        if key in hints and not _annotated_with(hints[key], kind)
+    ]
+
+
+def public_schema(schema: type[Any], name: str, **more: Any) -> type[Any]:
+    """Return the schema without the private channels: what people send and get."""
+    public = {key: hint for key, hint in _hints(schema).items() if key not in PRIVATE}
+    return _made(name, {**public, **more})
+
+
+def extended_schema(schema: type[Any], **more: Any) -> type[Any]:
+    """Return the schema with more keys, under the same name."""
+    return _made(schema.__name__, {**_hints(schema), **more})
+
+
+def _hints(schema: type[Any]) -> dict[str, Any]:
+    return get_type_hints(schema, include_extras=True)
+
+
+def _made(name: str, hints: dict[str, Any]) -> type[Any]:
+    return TypedDict(name, hints)  # type: ignore[operator,no-any-return]  # keys of run time
+
+
+def _annotated_with(hint: Any, kind: type[Any]) -> bool:
+    if any(isinstance(item, kind) for item in getattr(hint, "__metadata__", ())):
+        return True
+    return any(_annotated_with(arg, kind) for arg in getattr(hint, "__args__", ()))

@@ -1,0 +1,200 @@
+"""Searching text: literally, or by a regex that can't hang the process.
+
+A line ends at `\\n` and nowhere else, as for `grep -n`: so line numbers agree with `read_file` for
+every file. A regex that can't backtrack is matched here. Any other is matched in a process of its
+own that is ended when its time is up: Python's `re` holds the interpreter and can't be stopped.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from re import _constants as opcodes  # type: ignore[attr-defined]  # the parse tree has no public API
+from re import _parser as parser  # type: ignore[attr-defined]
+from typing import Any
+
+from langgraph_filesystem.state.backends.protocol import (
+    ContextLine,
+    GrepMatch,
+    GrepResult,
+    OutputMode,
+)
+from langgraph_filesystem.state.errors import PatternRefused
+
+__all__ = ("Query", "search")
+
+_SECONDS = 5.0
+"""How long a search may take before it answers with what it has."""
+_MAX_MATCHES = 20_000
+"""More lines than fit into any answer; counts go on beyond it."""
+_MAX_PATTERN = 2_000
+
+
+@dataclass(frozen=True)
+class Query:
+    """What to look for, and how to answer."""
+
+    pattern: str
+    regex: bool = False
+    ignore_case: bool = False
+    context: int = 0
+    max_count: int | None = None
+    output_mode: OutputMode = "content"
+
+
+def search(files: Iterable[tuple[str, str]], query: Query) -> GrepResult:
+    """Search pairs of path and text, in order, until the limits of the query are reached."""
+    _check(query)
+    if query.regex and _may_backtrack(query.pattern):
+        found: Iterator[tuple[str, str, list[int]]] = _in_process(list(files), query)
+    else:
+        found = _here(files, _line_finder(query))
+    return _collect(found, query)
+
+
+def _check(query: Query) -> None:
+    if not query.pattern:
+        raise PatternRefused("The pattern is empty. Give the text to look for.")
+    if len(query.pattern) > _MAX_PATTERN:
+        raise PatternRefused(f"The pattern is longer than {_MAX_PATTERN} characters.")
+    if not query.regex and "\n" in query.pattern:
+        raise PatternRefused("The pattern spans lines, but lines are searched one by one.")
+    if query.regex:
+        try:
+            re.compile(query.pattern)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise PatternRefused(
+                f"The regex {query.pattern[:100]!r} is malformed: {error}. "
+                "Leave `regex` off to look for the text as it is."
+            ) from None
+
+
+def _collect(found: Iterator[tuple[str, str, list[int]]], query: Query) -> GrepResult:
+    deadline = time.monotonic() + _SECONDS
+    matches: list[GrepMatch] = []
+    counts: dict[str, int] = {}
+    left = query.max_count if query.max_count is not None else sys.maxsize
+    result = GrepResult(matches=matches, counts=counts)
+    for path, text, lines in found:
+        if left <= 0:
+            result.truncated = True
+            break
+        taken, result.truncated = lines[:left], len(lines) > left
+        left -= len(taken)
+        counts[path] = len(taken)
+        if query.output_mode == "content":
+            room = _MAX_MATCHES - len(matches)
+            matches.extend(_matches(path, text, taken[:room], query.context))
+            if len(taken) > room:
+                result.truncated = True
+                break
+        if time.monotonic() > deadline:
+            result.truncated = True
+            result.note = f"The search stopped after {_SECONDS:.0f} s; search a smaller directory."
+            break
+    return result
+
+
+def _matches(path: str, text: str, lines: list[int], context: int) -> Iterator[GrepMatch]:
+    rows = text.split("\n")
+    for line in lines:
+        match = GrepMatch(path=path, line=line, text=rows[line - 1])
+        if context:
+            before, after = range(max(1, line - context), line), range(line + 1, line + context + 1)
+            end = len(rows) - (rows[-1] == "")
+            match["context_before"] = [ContextLine(line=n, text=rows[n - 1]) for n in before]
+            match["context_after"] = [
+                ContextLine(line=n, text=rows[n - 1]) for n in after if n <= end
+            ]
+        yield match
+
+
+def _here(
+    files: Iterable[tuple[str, str]], finder: Callable[[str], list[int]]
+) -> Iterator[tuple[str, str, list[int]]]:
+    for path, text in files:
+        if lines := finder(text):
+            yield path, text, lines
+
+
+def _line_finder(query: Query) -> Callable[[str], list[int]]:
+    if query.regex or query.ignore_case:
+        pattern = query.pattern if query.regex else re.escape(query.pattern)
+        compiled = re.compile(pattern, re.IGNORECASE if query.ignore_case else 0)
+        return lambda text: lines_matching(compiled, text)
+    return lambda text: _lines_holding(query.pattern, text)
+
+
+def _lines_holding(needle: str, text: str) -> list[int]:
+    lines: list[int] = []
+    at, line, counted = text.find(needle), 1, 0
+    while at >= 0:
+        line += text.count("\n", counted, at)
+        lines.append(line)
+        end = text.find("\n", at)
+        if end < 0:
+            break
+        counted, at = at, text.find(needle, end + 1)
+    return lines
+
+
+def lines_matching(compiled: re.Pattern[str], text: str) -> list[int]:
+    """Return the numbers of the lines that a compiled pattern is found in."""
+    rows = text.split("\n")
+    if rows[-1] == "":
+        rows.pop()
+    return [number for number, row in enumerate(rows, 1) if compiled.search(row)]
+
+
+_CHILD = """
+import json, re, sys
+query = json.loads(sys.stdin.readline())
+compiled = re.compile(query["pattern"], re.IGNORECASE if query["ignore_case"] else 0)
+for line in sys.stdin:
+    rows = json.loads(line).split("\\n")
+    if rows[-1] == "":
+        rows.pop()
+    print(json.dumps([n for n, row in enumerate(rows, 1) if compiled.search(row)]), flush=True)
+"""
+
+
+def _in_process(files: list[tuple[str, str]], query: Query) -> Iterator[tuple[str, str, list[int]]]:
+    lines = [json.dumps({"pattern": query.pattern, "ignore_case": query.ignore_case})]
+    lines += [json.dumps(text) for _, text in files]
+    command = [sys.executable, "-I", "-S", "-c", _CHILD]
+    try:
+        done = subprocess.run(
+            command, input="\n".join(lines), capture_output=True, text=True, timeout=_SECONDS
+        )
+        out = done.stdout
+    except subprocess.TimeoutExpired as late:
+        answered = (late.stdout or b"").count(b"\n")
+        place = files[min(answered, len(files) - 1)][0]
+        raise PatternRefused(
+            f"The regex {query.pattern[:100]!r} took more than {_SECONDS:.0f} s (at {place}). "
+            "Write it without nested repetitions, or search a smaller directory."
+        ) from None
+    for (path, text), answer in zip(files, out.splitlines(), strict=False):
+        if found := json.loads(answer):
+            yield path, text, found
+
+
+def _may_backtrack(pattern: str) -> bool:
+    """Say whether a pattern can try a line in more than a few ways: it repeats or refers back."""
+    risky = {
+        opcodes.MAX_REPEAT,
+        opcodes.MIN_REPEAT,
+        opcodes.POSSESSIVE_REPEAT,
+        opcodes.GROUPREF,
+        opcodes.GROUPREF_EXISTS,
+    }
+
+    def walk(node: Any) -> bool:
+        if isinstance(node, parser.SubPattern):
+            return any(op in risky or walk(args) for op, args in node.data)
+        return isinstance(node, list | tuple) and any(map(walk, node))
+
+    return walk(parser.parse(pattern))
