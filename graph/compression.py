@@ -12,9 +12,13 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 __all__ = ("CompressedSerializer",)
 
-_COMPRESS_OVER = 128
-"""Bytes. Measured with messages, routes and checkpoints: from here on it pays for the 12 µs it
-takes, while of 64 bytes it saves 1."""
+_COMPRESS_OVER = 80
+"""Bytes. Measured with messages, routes and edits: from here on it pays for the 12 µs it takes,
+while of 64 bytes it saves 1."""
+
+_THOROUGH_UP_TO = 8_192
+"""Bytes. Up to here zlib's default level takes no longer than the fastest and saves 7 % of a
+checkpoint; of the snapshot of a large file it saves a tenth and takes four times as long."""
 
 _SUFFIX = "+zlib1"
 """Marks what is compressed with the dictionary below, behind the type that is inside."""
@@ -78,8 +82,8 @@ class CompressedSerializer(JsonPlusSerializer):
         kind, data = super().dumps_typed(obj)
         if len(data) <= _COMPRESS_OVER:
             return kind, data
-        # Level 1: on text the higher ones save a tenth and take three times as long.
-        zipper = zlib.compressobj(1, zdict=_DICTIONARY)
+        level = -1 if len(data) <= _THOROUGH_UP_TO else 1
+        zipper = zlib.compressobj(level, zdict=_DICTIONARY)
         packed = zipper.compress(data) + zipper.flush()
         if len(packed) + len(_SUFFIX) >= len(data):
             return kind, data

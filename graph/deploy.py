@@ -11,11 +11,12 @@ from langchain_core.language_models import BaseChatModel
 from langgraph_filesystem.agent import create_filesystem_agent
 from langgraph_filesystem.command_model import CommandModel
 
-__all__ = ("graph",)
+__all__ = ("chosen_model", "graph")
 
 
-def _model() -> str | BaseChatModel:
+def chosen_model() -> str | BaseChatModel:
+    """Return the model that the environment names, or the one that needs no key."""
     return os.environ.get("LANGGRAPH_FILESYSTEM_MODEL") or CommandModel()
 
 
-graph = create_filesystem_agent(_model(), name="filesystem")
+graph = create_filesystem_agent(chosen_model(), name="filesystem")

@@ -13,8 +13,8 @@ __all__ = ("Execute", "execute")
 
 
 class Execute(Arguments):
-    """Run a shell command and return what it prints, then its exit status. Nobody can type into it. Use
-    the file operations for files where they serve.
+    """Run a shell command and return what it prints, then its exit status. Nobody can type into
+    it. Use the file operations for files where they serve.
     """
 
     command: Annotated[str, Field(min_length=1, description="The command line.")]

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 async def attempted(work: Awaitable[T], what: str) -> tuple[T | None, str | None]:
-    """Return the result, or what went wrong. Only what belongs to the graph itself passes through."""
+    """Return the result, or what went wrong. Only what the graph itself raises passes through."""
     try:
         return await work, None
     except FilesystemError as error:

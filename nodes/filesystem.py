@@ -268,7 +268,7 @@ class Filesystem:
         return hashlib.blake2b(found.content, digest_size=12).hexdigest()
 
     async def _known_now(self, mount: Mount, path: str) -> bool:
-        """Say whether a file is there, and refuse to go on if the agent doesn't know what it holds."""
+        """Say whether a file is there, and refuse to go on if its content is not known."""
         if path in self._unmarked:
             return True
         now = await self._digest(mount, path)

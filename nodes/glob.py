@@ -12,9 +12,9 @@ __all__ = ("Glob", "glob")
 
 
 class Glob(Arguments):
-    """Find files by a pattern of their names: `*`, `**`, `?`, `[ab]` and `{a,b}`. A pattern without `/`
-    matches names at any depth, such as `*.py`; one with `/` matches paths relative to `path`, such as
-    `src/**/*.py`. One file a line, sorted.
+    """Find files by a pattern of their names: `*`, `**`, `?`, `[ab]` and `{a,b}`. A pattern without
+    `/` matches names at any depth, such as `*.py`; one with `/` matches paths relative to `path`,
+    such as `src/**/*.py`. One file a line, sorted.
     """
 
     pattern: Annotated[str, Field(description="The pattern, such as `**/*.md`.")]

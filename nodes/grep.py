@@ -16,9 +16,9 @@ _LINE = 1_000
 
 
 class Grep(Arguments):
-    """Search the text of files, line by line. The pattern is taken as it is unless `regex` is set. The
-    default reply names the files that match; `content` gives the lines as `path:line:text`, `count` the
-    number of matching lines of each file. Line numbers are those of `read_file`.
+    """Search the text of files, line by line. The pattern is taken as it is unless `regex` is set.
+    The default reply names the files that match; `content` gives the lines as `path:line:text`,
+    `count` the number of matching lines of each file. Line numbers are those of `read_file`.
     """
 
     pattern: Annotated[str, Field(description="The text, or with `regex` the regex, to look for.")]

@@ -1,7 +1,7 @@
 """The `prepare` node: once per run, before anything else.
 
-A run that was stopped leaves calls without answers, and providers refuse such a conversation. Each of
-them is answered as cancelled, right behind the message that made it.
+A run that was stopped leaves calls without answers, and providers refuse such a conversation. Each
+of them is answered as cancelled, right behind the message that made it.
 """
 
 from typing import Any
@@ -43,7 +43,8 @@ def prepare_node() -> Node:
 def _repaired(messages: list[AnyMessage]) -> list[Any]:
     """Return what puts the missing answers in their places, if any is missing.
 
-    Messages merge by id and new ones go to the end, so those behind a gap are taken out and put back.
+    Messages merge by id and new ones go to the end, so those behind a gap are taken out and put
+    back.
     """
     whole: list[AnyMessage] = []
     first_gap: int | None = None

@@ -21,9 +21,10 @@ _MAX_MEDIA = 10_000_000
 
 
 class ReadFile(Arguments):
-    """Read a page of a file. Each line comes with its number and a tab in front, which are not part of
-    the file. A long line is split into rows numbered `5.1`, `5.2`. The last line of the reply says where
-    the next page begins, or that the file ends. Images, audio, video and PDF are shown as they are.
+    """Read a page of a file. Each line comes with its number and a tab in front, which are not part
+    of the file. A long line is split into rows numbered `5.1`, `5.2`. The last line of the reply
+    says where the next page begins, or that the file ends. Images, audio, video and PDF are shown
+    as they are.
     """
 
     file_path: Annotated[VirtualPath, Field(description="Absolute path, such as `/notes/plan.md`.")]

@@ -12,8 +12,8 @@ __all__ = ("WriteFile", "write_file")
 
 
 class WriteFile(Arguments):
-    """Create a file with the given text; directories above it come into being. An existing file is left
-    alone unless `overwrite` is set, and then it must have been read before.
+    """Create a file with the given text; directories above it come into being. An existing file is
+    left alone unless `overwrite` is set, and then it must have been read before.
     """
 
     file_path: Annotated[VirtualPath, Field(description="Absolute path, such as `/notes/plan.md`.")]

@@ -2,8 +2,8 @@
 
 The protocol is structural, with the method and field names that backends of `deepagents` have: any
 object with these methods can be mounted. A method reports a failure in the `error` of its result.
-Optional keywords (`overwrite`, `regex`, `max_count`, `timeout`, ...) are passed only to a method that
-takes them, and only when they matter.
+Optional keywords (`overwrite`, `regex`, `max_count`, `timeout`, ...) are passed only to a method
+that takes them.
 
 Paths are absolute within the backend: `/` is its own root, wherever it is mounted.
 """

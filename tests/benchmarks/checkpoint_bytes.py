@@ -1,0 +1,76 @@
+"""`checkpoint_bytes`: what a thread takes in the database, against what was said in it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from langchain_core.messages import messages_to_dict
+
+from tests.benchmarks.contestants import MIDDLEWARE, OURS, Contestant, peers
+from tests.benchmarks.corpus import random_text, real_text, step, with_steps
+from tests.benchmarks.rows import Row
+from tests.benchmarks.runs import files_of, run
+from tests.benchmarks.savers import Opener, database_bytes, open_our_sqlite, open_plain_sqlite
+from tests.benchmarks.scripted import Call, call
+
+__all__ = ("measure", "title")
+
+title = "checkpoint_bytes: bytes in SQLite after 20 files of 100 kB and 100 small edits of one"
+
+_TARGET = 1.5
+Text = Callable[[int, int], str]
+
+
+def measure(
+    rounds: int = 1,
+    files: int = 20,
+    size: int = 100_000,
+    edits: int = 100,
+    *,
+    with_peers: bool = True,
+) -> list[Row]:
+    """Return the bytes; they are the same in each round, so there is one."""
+    chosen = [("open_sqlite", OURS, open_our_sqlite), ("SqliteSaver", OURS, open_plain_sqlite)]
+    # `create_deep_agent` would summarize so long a conversation, which is another thing.
+    if with_peers and peers():
+        chosen.append(("SqliteSaver", MIDDLEWARE, open_plain_sqlite))
+    rows = []
+    for what, text, target in (("source code", real_text, _TARGET), ("random text", random_text, None)):
+        written = {f"/src/module_{n:02}.py": text(n, size) for n in range(files)}
+        for saver, contestant, opener in chosen:
+            stored, said = _measure(contestant, opener, dict(written), edits)
+            own = target if opener is open_our_sqlite else None
+            name = f"{contestant.name}, {saver}"
+            rows.append(Row(what, name, stored / 1000, "kB", stored / said, own))
+        rows.append(Row(what, "the conversation itself", said / 1000, "kB"))
+    return rows
+
+
+def _measure(
+    contestant: Contestant, opener: Opener, files: dict[str, str], edits: int
+) -> tuple[int, int]:
+    edited = next(iter(files))
+    files[edited] = with_steps(files[edited], edits)
+    with TemporaryDirectory() as directory:
+        database = Path(directory, "bench.db")
+        with opener(database) as saver:
+            _, state = run(contestant, saver, _script(files, edited, edits))
+        files[edited] = files[edited].replace("# [ ]", "# [x]")
+        assert files_of(state) == files, contestant.name
+        return database_bytes(database), _said(state["messages"])
+
+
+def _script(files: dict[str, str], edited: str, edits: int) -> list[Call]:
+    writes = [call("write_file", file_path=path, content=text) for path, text in files.items()]
+    changes = [
+        call("edit_file", file_path=edited, old_string=step(n), new_string=step(n, "x"))
+        for n in range(edits)
+    ]
+    return [*writes, call("read_file", file_path=edited), *changes]
+
+
+def _said(messages: list[Any]) -> int:
+    """Return the bytes of the conversation, each message counted once."""
+    return len(json.dumps(messages_to_dict(messages), ensure_ascii=False).encode())

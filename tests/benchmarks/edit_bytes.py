@@ -1,0 +1,86 @@
+"""`edit_bytes`: what one small edit of a large file adds to the database."""
+
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.benchmarks.contestants import MIDDLEWARE, OURS, Contestant, peers
+from tests.benchmarks.corpus import real_text, step, with_steps
+from tests.benchmarks.rows import Row
+from tests.benchmarks.runs import CONFIG, files_of, run
+from tests.benchmarks.savers import Opener, database_bytes, open_our_sqlite, open_plain_sqlite
+from tests.benchmarks.scripted import ScriptedModel, call
+
+__all__ = ("measure", "title")
+
+title = "edit_bytes: small edits of a file of 1 MB, one a turn"
+
+_TARGET = 3.0
+_PEER_SHARE = 20
+"""The peer makes so many times fewer edits: each of them stores the whole file."""
+_PATH = "/src/large.py"
+
+
+def measure(
+    rounds: int = 1, edits: int = 1_000, size: int = 1_000_000, *, with_peers: bool = True
+) -> list[Row]:
+    """Return the bytes, which are the same in each round, and what it takes to read them again."""
+    rows = _measure(OURS, "open_sqlite", open_our_sqlite, edits, size, _TARGET)
+    rows += _measure(OURS, "SqliteSaver", open_plain_sqlite, edits, size)
+    if with_peers and peers():
+        fewer = max(1, edits // _PEER_SHARE)
+        rows += _measure(MIDDLEWARE, "SqliteSaver", open_plain_sqlite, fewer, size)
+    return rows
+
+
+def _measure(
+    contestant: Contestant,
+    saver: str,
+    opener: Opener,
+    edits: int,
+    size: int,
+    target: float | None = None,
+) -> list[Row]:
+    text = with_steps(real_text(0, size), edits)
+    with TemporaryDirectory() as directory:
+        database = Path(directory, "bench.db")
+        with opener(database) as opened:
+            run(contestant, opened, [call("write_file", file_path=_PATH, content=text)])
+        before = database_bytes(database)
+        with opener(database) as opened:
+            changes = [
+                call("edit_file", file_path=_PATH, old_string=step(n), new_string=step(n, "x"))
+                for n in range(edits)
+            ]
+            seconds, state = run(contestant, opened, changes)
+        after = text.replace("# [ ]", "# [x]")
+        assert files_of(state)[_PATH] == after, contestant.name
+        added = (database_bytes(database) - before) / edits / 1000
+        resumed = _in_a_fresh_process(contestant, opener, database, after)
+    name = f"{contestant.name}, {saver}"
+    return [
+        Row("added by an edit", name, added, "kB", target=target),
+        Row("time of a turn", name, seconds * 1000 / edits, "ms"),
+        Row(f"get_state after {edits:,} edits", name, resumed, "ms"),
+    ]
+
+
+def _in_a_fresh_process(
+    contestant: Contestant, opener: Opener, database: Path, expected: str
+) -> float:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(_resume, contestant, opener, database, expected).result()
+
+
+def _resume(contestant: Contestant, opener: Opener, database: Path, expected: str) -> float:
+    """Return the milliseconds from opening the database to the state, imports not counted."""
+    agent_of = contestant.build
+    agent_of(ScriptedModel(turns=[]), None)
+    start = time.perf_counter()
+    with opener(database) as saver:
+        state = agent_of(ScriptedModel(turns=[]), saver).get_state(CONFIG)
+    milliseconds = (time.perf_counter() - start) * 1000
+    assert files_of(state.values)[_PATH] == expected, contestant.name
+    return milliseconds

@@ -1,0 +1,49 @@
+"""`imports`: how long a fresh interpreter takes to import the package."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+from tests.benchmarks.contestants import peers
+from tests.benchmarks.rounds import medians
+from tests.benchmarks.rows import Row
+
+__all__ = ("measure", "title")
+
+title = "imports: milliseconds in a fresh interpreter"
+
+_PAIRS = {
+    "package": ("import langgraph_filesystem", "import deepagents"),
+    # Importing the package loads next to nothing until a name is used: this is what a user waits.
+    "factory": (
+        "from langgraph_filesystem import create_filesystem_agent",
+        "from deepagents import create_deep_agent",
+    ),
+}
+_TARGET = 0.5
+
+
+def measure(rounds: int = 7) -> list[Row]:
+    """Return what each import takes."""
+    installed = slice(2 if peers() else 1)
+    statements = [statement for pair in _PAIRS.values() for statement in pair[installed]]
+    found = medians({statement: _measure(statement) for statement in statements}, rounds)
+    rows = []
+    for what, (ours, theirs) in _PAIRS.items():
+        rows.append(Row(what, ours, found[ours], "ms"))
+        if theirs in found:
+            ratio = found[ours] / found[theirs]
+            rows.append(Row(what, theirs, found[theirs], "ms", ratio, _TARGET))
+    return rows
+
+
+def _measure(statement: str) -> Callable[[], float]:
+    program = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
+
+    def measured() -> float:
+        # Isolated: else the current directory would be searched first, for each module.
+        command = [sys.executable, "-I", "-c", program]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        return float(done.stdout) * 1000
+
+    return measured

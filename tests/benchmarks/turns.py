@@ -1,0 +1,71 @@
+"""`turns`: milliseconds per turn of an agent that edits a small file again and again."""
+
+from collections.abc import Callable, Sequence
+
+from tests.benchmarks.contestants import (
+    BARE,
+    DEEP,
+    MIDDLEWARE,
+    OURS,
+    Contestant,
+    peers,
+    with_savers,
+)
+from tests.benchmarks.rounds import medians
+from tests.benchmarks.rows import Row
+from tests.benchmarks.runs import files_of, timed_run
+from tests.benchmarks.savers import Opener
+from tests.benchmarks.scripted import Call, call
+
+__all__ = ("measure", "title")
+
+title = "turns: milliseconds per turn, each turn one edit of a small file in state"
+
+_PATH = "/notes/plan.md"
+_TARGETS = {MIDDLEWARE: 0.8, DEEP: 0.5, BARE: 1.5}
+
+
+def measure(
+    rounds: int = 5, turns: int = 100, contestants: Sequence[Contestant] | None = None
+) -> list[Row]:
+    """Return what a turn takes, with no saver and on SQLite."""
+    chosen = [OURS, *peers(), BARE] if contestants is None else contestants
+    measures = {
+        (contestant, saver): _measure(contestant, opener, turns)
+        for contestant in chosen
+        for saver, opener in with_savers(contestant).items()
+    }
+    found = medians(measures, rounds)
+    rows = []
+    for contestant, saver in sorted(found, key=lambda key: key[1]):
+        value = found[contestant, saver]
+        ours = found.get((OURS, saver))
+        ratio = ours / value if ours and contestant is not OURS else None
+        target = _TARGETS.get(contestant)
+        rows.append(Row(saver, contestant.name, value, "ms", ratio, target))
+    return rows
+
+
+def _measure(contestant: Contestant, opener: Opener, turns: int) -> Callable[[], float]:
+    before = "".join(f"- [ ] step {number:03}\n" for number in range(turns))
+    script = _script(turns)
+
+    def measured() -> float:
+        milliseconds, state = timed_run(contestant, opener, {_PATH: before}, script)
+        assert files_of(state)[_PATH] == before.replace("[ ]", "[x]"), contestant.name
+        return milliseconds
+
+    return measured
+
+
+def _script(turns: int) -> list[Call]:
+    edits = [
+        call(
+            "edit_file",
+            file_path=_PATH,
+            old_string=f"[ ] step {number:03}",
+            new_string=f"[x] step {number:03}",
+        )
+        for number in range(turns)
+    ]
+    return [call("read_file", file_path=_PATH), *edits]

@@ -1,0 +1,107 @@
+"""What is stored gets small, and comes back as it was."""
+
+import hashlib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.types import Send
+
+from langgraph_filesystem import compression
+from langgraph_filesystem.compression import CompressedSerializer
+
+PLAIN = JsonPlusSerializer()
+SERDE = CompressedSerializer()
+
+MESSAGES = [
+    HumanMessage("hello", id="1"),
+    AIMessage("", id="2", tool_calls=[{"name": "ls", "args": {"path": "/"}, "id": "call_1"}]),
+    ToolMessage("/a.txt", id="3", tool_call_id="call_1"),
+]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        "short",
+        "long " * 10_000,
+        b"bytes" * 100,
+        bytearray(b"bytes" * 100),
+        {"files": {"/a.txt": {"content": "line\r\n" * 50, "encoding": "utf-8"}}},
+        MESSAGES,
+        [Send("read_file", {"message": "lc_run--1" * 20, "calls": ["call_1"]})],
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_value_comes_back_as_it_was(value: Any) -> None:
+    assert SERDE.loads_typed(SERDE.dumps_typed(value)) == value
+
+
+@given(st.recursive(st.text() | st.binary(), lambda inner: st.lists(inner, max_size=30)))
+def test_any_value_comes_back_as_it_was_and_never_takes_more_room(value: Any) -> None:
+    kind, data = SERDE.dumps_typed(value)
+
+    assert SERDE.loads_typed((kind, data)) == value
+    assert len(data) <= len(PLAIN.dumps_typed(value)[1])
+
+
+def test_a_large_value_is_compressed() -> None:
+    kind, data = SERDE.dumps_typed("long " * 10_000)
+
+    assert kind == "msgpack+zlib1"
+    assert len(data) < 500
+
+
+def test_messages_are_compressed_though_each_is_short() -> None:
+    for message in MESSAGES:
+        assert len(SERDE.dumps_typed([message])[1]) < 0.5 * len(PLAIN.dumps_typed([message])[1])
+
+
+@pytest.mark.parametrize("value", ["a few words", bytes(range(200))])
+def test_what_would_not_get_smaller_is_left_alone(value: Any) -> None:
+    assert SERDE.dumps_typed(value) == PLAIN.dumps_typed(value)
+
+
+@pytest.mark.parametrize("value", ["short", "long " * 1_000, MESSAGES, None])
+def test_what_the_plain_serializer_wrote_is_read(value: Any) -> None:
+    assert SERDE.loads_typed(PLAIN.dumps_typed(value)) == value
+
+
+def test_the_dictionary_is_the_one_that_files_were_written_with() -> None:
+    # It is part of the file format: see the note beside it before you touch this.
+    assert hashlib.sha256(compression._DICTIONARY).hexdigest() == DICTIONARY
+
+
+DICTIONARY = "@@"
+
+
+class Custom:
+    """A class that no allowlist names."""
+
+    def __init__(self, value: str) -> None:
+        self.value = value
+
+
+def test_strict_mode_holds_for_what_is_compressed() -> None:
+    strict = CompressedSerializer(allowed_msgpack_modules=None)
+
+    assert strict.loads_typed(strict.dumps_typed(MESSAGES)) == MESSAGES
+
+
+def test_langgraph_can_derive_a_serializer_that_allows_more() -> None:
+    # What compiling a graph does in strict mode. A serializer that it does not know would come
+    # back as it is, with strict mode off.
+    saver: BaseCheckpointSaver[Any] = BaseCheckpointSaver(
+        serde=CompressedSerializer(allowed_msgpack_modules=[("some", "Thing")])
+    )
+
+    derived = saver.with_allowlist([("other", "Thing")]).serde
+
+    assert derived is not saver.serde
+    assert isinstance(derived, CompressedSerializer)
+    assert derived.dumps_typed("long " * 100)[0] == "msgpack+zlib1"
