@@ -18,6 +18,7 @@ from langgraph_filesystem.builder import (
     checked_descriptions,
     working_operations,
 )
+from langgraph_filesystem.guarded import guarded
 from langgraph_filesystem.nodes.model import ModelInput, after_model, load_model, model_node
 from langgraph_filesystem.nodes.prepare import PrepareInput, prepare_node
 from langgraph_filesystem.nodes.respond import respond_node
@@ -114,7 +115,7 @@ def create_filesystem_agent(
     if end != END:
         builder.add_node("respond", respond_node(chat, response_format), input_schema=ModelInput)
         builder.add_edge("respond", END)
-    return builder.compile(
+    compiled = builder.compile(
         checkpointer=checkpointer,
         store=store,
         interrupt_before=interrupt_before,
@@ -123,6 +124,7 @@ def create_filesystem_agent(
         debug=debug,
         name=name,
     )
+    return guarded(compiled)
 
 
 def _builder(

@@ -1,7 +1,7 @@
 """Checkpoints and writes made small before they are stored.
 
-A checkpoint of a quiet superstep is half a kilobyte of names that every checkpoint repeats. Alone it
-is too short for zlib to find anything in, so zlib is given those names beforehand: a preset
+A checkpoint of a quiet superstep is half a kilobyte of names that every checkpoint repeats. Alone
+it is too short for zlib to find anything in, so zlib is given those names beforehand: a preset
 dictionary, which counts as text that it has already seen.
 """
 

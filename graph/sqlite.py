@@ -5,7 +5,7 @@
 
 The checkpointer is LangGraph's own, told to write less. A turn of an agent is four checkpoints and
 about eight writes: measured over 1,000 small ones, 12.0 kB a turn as LangGraph stores it and 2.5 kB
-as it is stored here.
+as it is stored here, because
 
 - what is stored is compressed (`compression.py`);
 - versions of channels are whole numbers, not 50 characters for each channel of each checkpoint;
@@ -59,7 +59,10 @@ def open_sqlite(path: str | os.PathLike[str]) -> Iterator[SqlitePersistence]:
     The way back is closed: `SqliteSaver` can't read what was written here, and says so.
     """
     file = _prepared(path)
-    with closing(_connect(file)) as saving, closing(_connect(file, isolation_level=None)) as storing:
+    with (
+        closing(_connect(file)) as saving,
+        closing(_connect(file, isolation_level=None)) as storing,
+    ):
         for connection in (saving, storing):
             connection.execute(_TUNING)
         saver = CompactSqliteSaver(saving, serde=CompressedSerializer())
@@ -227,7 +230,10 @@ def _checked(path: str | os.PathLike[str]) -> str:
 
 def _connect(file: str, **options: Any) -> sqlite3.Connection:
     # Threads may share it: LangGraph's saver and store each hold a lock around theirs.
-    return sqlite3.connect(file, timeout=_BUSY_SECONDS, check_same_thread=False, **options)
+    connection: sqlite3.Connection = sqlite3.connect(
+        file, timeout=_BUSY_SECONDS, check_same_thread=False, **options
+    )
+    return connection
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
@@ -262,8 +268,8 @@ _SHORT_FOR = (
     '], "files": [',
     '], "seen": [',
 )
-"""What the metadata of nearly every checkpoint repeats. One control character stands for each of
-them, as JSON never holds one. The views of a file know them, so a file is read as it was written."""
+"""What the metadata of nearly every checkpoint repeats. A control character stands for each of
+them, as JSON never holds one. A file's own views spell them out, so this may change at any time."""
 
 
 def _shortened(column: str) -> str:

@@ -36,11 +36,13 @@ class Answer:
     """For programs: counts, exit codes, offsets."""
 
 
-def reply(call: Call, answer: Answer) -> ToolMessage:
+def reply(call: Call, answer: Answer, limit: int | None = MAX_CHARACTERS) -> ToolMessage:
     """Return the message that answers a call."""
     text = answer.text
+    if isinstance(text, str):
+        text = valid(text) if limit is None else bounded(valid(text), limit)
     return ToolMessage(
-        content=bounded(valid(text), MAX_CHARACTERS) if isinstance(text, str) else text,
+        content=text,
         tool_call_id=call.id,
         name=shown_name(call.name),
         id=answer_id(call.message, call.position),

@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-__all__ = ("Call", "answer_id", "calls_of", "find_message", "last_ai_message", "unanswered")
+__all__ = ("Call", "answer_id", "calls_of", "last_ai_message", "open_calls", "unanswered")
 
 _MAX_ID = 256
 _BAD_ID = re.compile(r"[/\\\x00-\x1f\x7f]|\.\.")
@@ -37,14 +37,6 @@ def last_ai_message(messages: Sequence[AnyMessage]) -> tuple[AIMessage | None, l
         if isinstance(message, ToolMessage):
             answers.append(message)
     return None, []
-
-
-def find_message(messages: Sequence[AnyMessage], id: str) -> AIMessage:
-    """Return the AI message with an id; it is near the end."""
-    for message in reversed(messages):
-        if message.id == id and isinstance(message, AIMessage):
-            return message
-    raise LookupError(f"The AI message {id} is not in the conversation any more.")
 
 
 def unanswered(messages: Sequence[AnyMessage]) -> list[Call]:

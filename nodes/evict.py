@@ -33,7 +33,10 @@ BOUNDED = frozenset(
 )
 """Operations that bound their own answers: what they show was asked for."""
 _MARK = "evicted_to"
-_MEDIA = frozenset({"image", "image_url", "audio", "input_audio", "video", "file", "media"})
+_MEDIA = frozenset(
+    {"image", "image_url", "input_image", "audio", "input_audio", "video", "media"}
+    | {"file", "input_file", "document"}
+)
 """Blocks that are no text: they stay in the message, and don't count as text."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
@@ -60,7 +63,7 @@ def evict_node(settings: Settings, exempt: Collection[str] = BOUNDED) -> Node:
             settings, io, runtime, files=channels.get("files", {}), seen=channels.get("seen", {})
         )
         replaced = [await _evicted(message, filesystem, settings) for message in large]
-        return {"messages": replaced, **await filesystem.updates()}
+        return {"messages": replaced, **filesystem.updates()}
 
     return Node("evict", act)
 
@@ -99,10 +102,10 @@ def _is_large(message: AnyMessage, settings: Settings, exempt: Collection[str]) 
     if isinstance(message, ToolMessage) and message.name in exempt:
         return False
     over = settings.evict_over or 0
+    size = len(_text_of(message))
     if settings.token_counter is not None:
-        return settings.token_counter([message]) > over
-    limit = min(over * CHARACTERS_PER_TOKEN, MAX_CHARACTERS)
-    return len(_text_of(message)) > limit
+        return size > MAX_CHARACTERS or settings.token_counter([message]) > over
+    return size > min(over * CHARACTERS_PER_TOKEN, MAX_CHARACTERS)
 
 
 def _text_of(message: AnyMessage) -> str:

@@ -8,7 +8,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph_filesystem.nodes.answers import escaped
 from langgraph_filesystem.state.errors import FilesystemError
 
-__all__ = ("attempted", "escaped_lines")
+__all__ = ("attempted",)
 
 T = TypeVar("T")
 
@@ -18,14 +18,15 @@ async def attempted(work: Awaitable[T], what: str) -> tuple[T | None, str | None
     try:
         return await work, None
     except FilesystemError as error:
-        return None, escaped_lines(str(error))
+        # A path in it may have a newline, which would begin a line of the answer.
+        return None, escaped(str(error))
     except GraphBubbleUp:
         raise
     except Exception as error:
         reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        return None, escaped_lines(f"{what} failed: {reason}")
+        return None, f"{escaped(what)} failed: {_escaped_lines(reason)}"
 
 
-def escaped_lines(text: str) -> str:
+def _escaped_lines(text: str) -> str:
     """Escape a text of several lines, line by line."""
     return "\n".join(escaped(line) for line in text.split("\n"))

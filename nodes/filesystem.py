@@ -8,7 +8,9 @@ from typing import Any, cast
 
 from langgraph.runtime import Runtime
 
-from langgraph_filesystem.nodes.node import Io
+from langgraph_filesystem.nodes.answers import escaped
+from langgraph_filesystem.nodes.failures import attempted
+from langgraph_filesystem.nodes.node import Io, takes
 from langgraph_filesystem.nodes.settings import Settings
 from langgraph_filesystem.state.backends.protocol import (
     ExecuteResponse,
@@ -17,7 +19,7 @@ from langgraph_filesystem.state.backends.protocol import (
     GrepResult,
     ReadResult,
 )
-from langgraph_filesystem.state.backends.state import BoundStateBackend
+from langgraph_filesystem.state.backends.state import BoundStateBackend, StateBackend
 from langgraph_filesystem.state.errors import (
     BackendFailed,
     FileExists,
@@ -25,7 +27,14 @@ from langgraph_filesystem.state.errors import (
     NotRead,
     Unsupported,
 )
-from langgraph_filesystem.state.files import FileData, FileEdit, Files, apply_write, merge_updates
+from langgraph_filesystem.state.files import (
+    FileData,
+    FileEdit,
+    Files,
+    apply_write,
+    checked_update,
+    merge_updates,
+)
 from langgraph_filesystem.state.globs import compile_glob
 from langgraph_filesystem.state.mounts import Mount
 from langgraph_filesystem.state.paths import is_within
@@ -34,6 +43,8 @@ __all__ = ("EVICTED", "Filesystem")
 
 EVICTED = "/large_tool_results"
 """Where results go that are too large for the context."""
+_MAX_DIRECTORIES = 10_000
+"""Directories that a move from one mount to another walks through: links may go in circles."""
 
 
 class Filesystem:
@@ -54,6 +65,7 @@ class Filesystem:
         progress: Callable[[dict[str, Any]], None] = lambda _: None,
     ) -> None:
         self.mounts = settings.mounts
+        self._shells = settings.shells
         self.budget = settings.budget
         self.max_execute_timeout = settings.max_execute_timeout
         self.progress = progress
@@ -68,19 +80,21 @@ class Filesystem:
         self._opened: dict[str, Any] = {}
         self._unmarked: set[str] = set()
 
-    async def ls(self, path: str) -> list[FileInfo]:
-        """Return what is directly below a directory, mount points included."""
+    async def ls(self, path: str) -> tuple[list[FileInfo], list[str]]:
+        """Return what is directly below a directory, with mount points, and notes on failures."""
         points = self._points_below(path)
+        if points and self._is_only_above_mounts(path):
+            return points, []
         mount = self.mounts.locate(path)
-        try:
-            result = await self._call(mount, path, "ls", mount.inner(path))
-        except FilesystemError:
+        work = self._call(mount, path, "ls", mount.inner(path))
+        result, problem = await attempted(work, f"ls {path}")
+        if result is None:
             if not points:
-                raise
-            return points
+                raise BackendFailed(problem)
+            return points, [_note(mount.prefix, problem or "no answer")]
         hidden = {point["path"] for point in points}
         found = [self._named(mount, info) for info in result.entries or ()]
-        return [info for info in found if info["path"].rstrip("/") not in hidden] + points
+        return [info for info in found if info["path"].rstrip("/") not in hidden] + points, []
 
     async def read(self, path: str, offset: int, limit: int) -> ReadResult:
         """Return lines of a file."""
@@ -92,7 +106,9 @@ class Filesystem:
         """Create a file, or replace one whose content is known."""
         self._refuse_mount_point(path)
         mount = self.mounts.locate(path)
-        if await self._known_now(mount, path) and not overwrite:
+        if overwrite:
+            await self._check_known(mount, path)
+        elif path in self._unmarked or await self._digest(mount, path) is not None:
             raise FileExists(path, "Change it with `edit_file`, or set `overwrite` to replace it.")
         inner = mount.inner(path)
         await self._call(mount, path, "write", inner, content, overwrite=overwrite)
@@ -101,7 +117,7 @@ class Filesystem:
     async def edit(self, path: str, old: str, new: str, replace_all: bool) -> int:
         """Replace exact text in a file whose content is known; return in how many places."""
         mount = self.mounts.locate(path)
-        await self._known_now(mount, path)
+        await self._check_known(mount, path)
         result = await self._call(mount, path, "edit", mount.inner(path), old, new, replace_all)
         await self.mark_seen(path)
         return int(result.occurrences or 1)
@@ -127,7 +143,10 @@ class Filesystem:
             count = sum(value is None for value in (result.files_update or {}).values())
         else:
             count = await self._copy(start, source, end, destination)
-            await self._call(start, source, "delete", start.inner(source))
+            work = self._call(start, source, "delete", start.inner(source))
+            _, problem = await attempted(work, f"delete {source}")
+            if problem is not None:
+                raise BackendFailed(f"Copied to {destination}, but the source is left: {problem}")
         self._forget(source)
         self.seen_update.update(
             {destination + path[len(source) :]: digest for path, digest in known.items()}
@@ -138,12 +157,14 @@ class Filesystem:
         """Return the files that match in every mount at or below a path, and notes on failures."""
         found: list[FileInfo] = []
         notes: list[str] = []
+        failures: dict[str, str] = {}
         matches = compile_glob(pattern)
-        for mount, start, only in self._searched(path, pattern):
-            try:
-                result = await self._call(mount, path, "glob", only or "**/*", mount.inner(start))
-            except FilesystemError as error:
-                self._note_failure(mount, path, error, notes)
+        searched = self._searched(path, pattern)
+        for mount, start, only in searched:
+            work = self._call(mount, start, "glob", only or "**/*", mount.inner(start))
+            result, problem = await attempted(work, f"glob {start}")
+            if result is None:
+                failures[mount.prefix] = problem or "no answer"
                 continue
             named = (self._named(mount, info) for info in result.matches or ())
             found += [
@@ -153,38 +174,39 @@ class Filesystem:
                 and (only or matches(_relative(info["path"], path)))
             ]
             if getattr(result, "truncated", False):
-                notes.append(f"[{mount.prefix}: the list is not complete]")
-        return found, notes
+                notes.append(_note(mount.prefix, "the list is not complete"))
+        return found, notes + _notes_on(failures, len(searched))
 
     async def grep(
         self, pattern: str, path: str, glob: str | None, **options: Any
     ) -> tuple[GrepResult, list[str]]:
         """Return the matches in every mount at or below a path, and notes on failures."""
         total, notes = GrepResult(matches=[], counts={}), list[str]()
+        failures: dict[str, str] = {}
         matches = compile_glob(glob) if glob else None
-        for mount, start, only in self._searched(path, glob):
-            inner = mount.inner(start)
-            try:
-                found = await self._call(mount, path, "grep", pattern, inner, only, **options)
-            except FilesystemError as error:
-                self._note_failure(mount, path, error, notes)
+        searched = self._searched(path, glob)
+        for mount, start, only in searched:
+            work = self._grep(mount, start, pattern, only, options)
+            found, problem = await attempted(work, f"grep {start}")
+            if found is None:
+                failures[mount.prefix] = problem or "no answer"
                 continue
             keep = None if only == glob else matches
             self._add_matches(mount, found, total, partial(_is_kept, keep, path))
             if note := getattr(found, "note", None):
-                notes.append(f"[{note}]")
-        return total, notes
+                notes.append(f"[{escaped(note)}]")
+        _cut_matches(total, options.get("max_count"))
+        return total, notes + _notes_on(failures, len(searched))
 
     async def execute(self, command: str, timeout: int | None, **options: Any) -> ExecuteResponse:
         """Run a command where a mount can."""
-        mount = self.mounts.that_can("execute")
-        if mount is None or not hasattr(self._backend(mount), "execute"):
+        backends = map(self._backend, self._shells)
+        able = next((backend for backend in backends if hasattr(backend, "execute")), None)
+        if able is None:
             raise Unsupported("No mount can run commands. Work with the file operations.")
         if timeout is not None:
             options["timeout"] = timeout
-        response: ExecuteResponse = await self._io.call(
-            self._backend(mount), "execute", command, **options
-        )
+        response: ExecuteResponse = await self._io.call(able, "execute", command, **options)
         return response
 
     async def mark_seen(self, path: str) -> None:
@@ -196,10 +218,10 @@ class Filesystem:
         else:
             self.seen_update[path] = await self._digest(mount, path)
 
-    async def updates(self) -> dict[str, Any]:
+    def updates(self) -> dict[str, Any]:
         """Return what the node writes to the channels."""
-        for path in self._unmarked:
-            self.seen_update[path] = await self._digest(self.mounts.locate(path), path)
+        state = BoundStateBackend(self._files)
+        self.seen_update.update({path: state.digest(path) for path in self._unmarked})
         self._unmarked.clear()
         updates: dict[str, Any] = {}
         if self.files_update:
@@ -236,7 +258,7 @@ class Filesystem:
         if error := getattr(result, "error", None):
             raise BackendFailed(error if path in error else f"{path}: {error}")
         if update := getattr(result, "files_update", None):
-            self._take(update)
+            self._take(update if isinstance(backend, BoundStateBackend) else checked_update(update))
         return result
 
     def _take(self, update: Mapping[str, FileData | FileEdit | None]) -> None:
@@ -267,48 +289,85 @@ class Filesystem:
             return None
         return hashlib.blake2b(found.content, digest_size=12).hexdigest()
 
-    async def _known_now(self, mount: Mount, path: str) -> bool:
-        """Say whether a file is there, and refuse to go on if its content is not known."""
-        if path in self._unmarked:
-            return True
+    async def _check_known(self, mount: Mount, path: str) -> None:
+        """Refuse to go on if a file is there whose content is not known."""
+        if path in self._unmarked or not self._strict:
+            return
         now = await self._digest(mount, path)
         if now is not None:
             self._check_seen(path, now)
-        return now is not None
 
     async def _copy(self, start: Mount, source: str, end: Mount, destination: str) -> int:
-        """Copy files to another mount, all of them or, after an error, none that counts."""
-        if await self._digest(end, destination) is not None:
+        """Copy files to another mount: all of them or, after an error, none."""
+        work = self._call(end, destination, "ls", end.inner(destination))
+        listed, _ = await attempted(work, f"ls {destination}")
+        taken = listed is not None and listed.entries
+        if taken or await self._digest(end, destination) is not None:
             raise FileExists(destination, "Delete it first, or choose another destination.")
         files = await self._files_under(start, source)
         inner = [start.inner(path) for path in files]
         found = await self._call(start, source, "download_files", inner)
+        contents: dict[str, bytes] = {}
         for path, download in zip(files, found, strict=True):
             if download.content is None:
                 raise BackendFailed(f"{path}: could not be read ({download.error}).")
-            target = destination + path[len(source) :]
-            [arrived] = await self._call(
-                end, target, "upload_files", [(end.inner(target), download.content)]
-            )
-            if arrived.error:
-                raise BackendFailed(f"{target}: could not be written ({arrived.error}).")
-            if update := getattr(arrived, "files_update", None):
-                self._take(update)
+            contents[destination + path[len(source) :]] = download.content
+        for target, content in contents.items():
+            _, problem = await attempted(self._upload(end, target, content), f"write {target}")
+            if problem is not None:
+                for copied in contents:
+                    if copied == target:
+                        break
+                    work = self._call(end, copied, "delete", end.inner(copied))
+                    await attempted(work, f"delete {copied}")
+                raise BackendFailed(problem)
         return len(files)
 
+    async def _upload(self, mount: Mount, path: str, content: bytes) -> None:
+        files = [(mount.inner(path), content)]
+        [arrived] = await self._call(mount, path, "upload_files", files)
+        if arrived.error:
+            raise BackendFailed(f"{path}: could not be written ({arrived.error}).")
+        if update := getattr(arrived, "files_update", None):
+            self._take(checked_update(update))
+
     async def _files_under(self, mount: Mount, path: str) -> list[str]:
+        """Return a file, or every file below a directory: what is missed here would be lost."""
         if await self._digest(mount, path) is not None:
             return [path]
-        result = await self._call(mount, path, "glob", "**/*", mount.inner(path))
-        return [mount.outer(info["path"]) for info in result.matches or ()]
+        files: list[str] = []
+        directories = [path]
+        for directory in directories:
+            result = await self._call(mount, directory, "ls", mount.inner(directory))
+            for info in result.entries or ():
+                found = directories if info.get("is_dir") else files
+                found.append(mount.outer(info["path"]))
+            if len(directories) > _MAX_DIRECTORIES:
+                raise BackendFailed(
+                    f"{path}: more than {_MAX_DIRECTORIES:,} directories are below it, which is "
+                    "too much for one move. Move parts of it."
+                )
+        if not files:
+            raise BackendFailed(f"{path}: no file that can be read is there, so nothing was moved.")
+        return files
+
+    async def _grep(
+        self, mount: Mount, path: str, pattern: str, glob: str | None, options: dict[str, Any]
+    ) -> Any:
+        method = getattr(self._backend_for(mount, path), "grep", None)
+        for option in ("regex", "ignore_case"):
+            if options.get(option) and method is not None and not takes(method, option):
+                raise Unsupported(
+                    f"{path}: the backend mounted at {mount.prefix} can't search with `{option}`. "
+                    "Search without it."
+                )
+        return await self._call(mount, path, "grep", pattern, mount.inner(path), glob, **options)
 
     def _known(self) -> dict[str, str]:
         known = {**self._seen, **self.seen_update}
         return {path: digest for path, digest in known.items() if digest is not None}
 
     def _check_seen(self, path: str, now: str) -> None:
-        if not self._strict:
-            return
         seen = self.seen_update[path] if path in self.seen_update else self._seen.get(path)
         if seen is None:
             raise NotRead(path, "it has not been read in this conversation, so it was not changed")
@@ -342,19 +401,20 @@ class Filesystem:
         """
         names_only = pattern if pattern and "/" not in pattern else None
         below = [(mount, mount.prefix, names_only) for mount in self.mounts.below(path)]
+        if below and self._is_only_above_mounts(path):
+            return below
         return [(self.mounts.locate(path), path, pattern), *below]
+
+    def _is_only_above_mounts(self, path: str) -> bool:
+        """Say whether a path is a directory only because mounts are below it."""
+        mount = self.mounts.locate(path)
+        if not isinstance(mount.backend, StateBackend) or path == mount.prefix:
+            return False
+        return not any(is_within(key, path) for key in self._files)
 
     def _belongs(self, mount: Mount, path: str) -> bool:
         """Say whether no other mount hides a path of this one."""
         return self.mounts.locate(path) is mount
-
-    def _note_failure(
-        self, mount: Mount, path: str, error: FilesystemError, notes: list[str]
-    ) -> None:
-        """One mount that fails is reported and the others still answer."""
-        if not self.mounts.below(path):
-            raise error
-        notes.append(f"[{mount.prefix}: {error}]")
 
     def _add_matches(
         self, mount: Mount, found: Any, total: GrepResult, keep: Callable[[str], bool]
@@ -371,6 +431,36 @@ class Filesystem:
             if path in total.counts:
                 total.matches.append(cast("GrepMatch", {**match, "path": path}))
         total.truncated = total.truncated or bool(getattr(found, "truncated", False))
+
+
+def _note(prefix: str, problem: str) -> str:
+    return f"[{escaped(f'{prefix}: {problem}')}]"
+
+
+def _notes_on(failures: Mapping[str, str], searched: int) -> list[str]:
+    """One mount that fails is reported and the others still answer; if all fail, it is an error."""
+    if failures and len(failures) == searched:
+        raise BackendFailed(next(iter(failures.values())))
+    return [_note(prefix, problem) for prefix, problem in failures.items()]
+
+
+def _cut_matches(total: GrepResult, most: int | None) -> None:
+    """Keep so many matching lines in all: each mount was asked for as many."""
+    counts, left = total.counts or {}, most
+    if left is None or sum(counts.values()) <= left:
+        return
+    kept: dict[str, int] = {}
+    for path, count in counts.items():
+        kept[path] = min(count, left)
+        left -= kept[path]
+    matches: list[GrepMatch] = []
+    room = Counter(kept)
+    for match in total.matches or ():
+        if room[match["path"]] > 0:
+            room[match["path"]] -= 1
+            matches.append(match)
+    total.counts = {path: count for path, count in kept.items() if count}
+    total.matches, total.truncated = matches, True
 
 
 def _is_kept(matches: Callable[[str], bool] | None, directory: str, path: str) -> bool:

@@ -19,12 +19,13 @@ class Ls(Arguments):
 
 async def ls(args: Ls, filesystem: Filesystem) -> Answer:
     """Return the entries as full paths, which the other operations take as they are."""
-    entries = await filesystem.ls(args.path)
+    entries, notes = await filesystem.ls(args.path)
     rows = sorted(
         escaped(entry["path"].rstrip("/")) + ("/" if entry.get("is_dir") else "")
         for entry in entries
     )
-    if not rows:
+    if not rows and not notes:
         return Answer(f"{escaped(args.path)} is empty.", {"entries": 0})
     text, left_out = listed(rows, filesystem.budget, "entries")
-    return Answer(text, {"entries": len(rows), "left_out": left_out})
+    shown = "\n".join([text, *notes])
+    return Answer(shown, {"entries": len(rows), "left_out": left_out})

@@ -10,10 +10,13 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
+from langgraph_filesystem.nodes.failures import attempted
 from langgraph_filesystem.nodes.node import Edge, Io, Node
 from langgraph_filesystem.nodes.operations import Operation, tool_schemas
 from langgraph_filesystem.nodes.prompt import filesystem_prompt, system_message
 from langgraph_filesystem.nodes.settings import Settings
+from langgraph_filesystem.state.backends.protocol import Backend
+from langgraph_filesystem.state.mounts import Mount
 
 __all__ = ("ModelInput", "after_model", "load_model", "model_node")
 
@@ -50,7 +53,7 @@ def model_node(
     async def act(
         state: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io
     ) -> dict[str, Any]:
-        can_execute = with_all is without_execute or _can_execute(settings, runtime)
+        can_execute = with_all is without_execute or await _can_execute(settings, runtime)
         bound, system = with_all if can_execute else without_execute
         messages = state["messages"]
         answer = await io.invoke(bound, [*system, *messages], config)
@@ -94,13 +97,20 @@ def _calls_something(message: AnyMessage) -> bool:
 
 def _is_uncertain(operations: Mapping[str, Operation], settings: Settings) -> bool:
     """Say whether only a run can tell if a mount runs commands: its backend is made then."""
-    mount = settings.mounts.that_can("execute")
-    return "execute" in operations and mount is not None and mount.is_factory
+    return "execute" in operations and all(mount.is_factory for mount in settings.shells)
 
 
-def _can_execute(settings: Settings, runtime: Runtime[Any]) -> bool:
-    mount = settings.mounts.that_can("execute")
-    return mount is not None and hasattr(mount.open({}, runtime), "execute")
+async def _can_execute(settings: Settings, runtime: Runtime[Any]) -> bool:
+    for mount in settings.shells:
+        # A factory that fails is reported by the calls that need it.
+        backend, _ = await attempted(_opened(mount, runtime), f"open {mount.prefix}")
+        if hasattr(backend, "execute"):
+            return True
+    return False
+
+
+async def _opened(mount: Mount, runtime: Runtime[Any]) -> Backend:
+    return mount.open({}, runtime)
 
 
 def _storable(answer: AnyMessage, messages: Sequence[AnyMessage]) -> AnyMessage:

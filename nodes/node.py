@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.runtime import Runtime, get_runtime
 
-__all__ = ("Act", "Edge", "Io", "Node")
+__all__ = ("Act", "Edge", "Io", "Node", "takes")
 
 
 class Io(Protocol):
@@ -87,6 +87,11 @@ class Edge(Runnable[Any, Any]):
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Return where to go."""
         return self._choose(input)
+
+
+def takes(function: Callable[..., Any], keyword: str) -> bool:
+    """Say whether a method takes a keyword."""
+    return bool(_taken(function, {keyword: None}))
 
 
 def _taken(function: Callable[..., Any], optional: dict[str, Any]) -> dict[str, Any]:

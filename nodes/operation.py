@@ -6,8 +6,9 @@ from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
-from langgraph_filesystem.nodes.answers import Answer, error_reply, reply
-from langgraph_filesystem.nodes.calls import Call, calls_of, find_message
+from langgraph_filesystem.nodes.answers import MAX_CHARACTERS, Answer, error_reply, reply
+from langgraph_filesystem.nodes.calls import Call, last_ai_message, open_calls
+from langgraph_filesystem.nodes.evict import BOUNDED
 from langgraph_filesystem.nodes.failures import attempted
 from langgraph_filesystem.nodes.filesystem import Filesystem
 from langgraph_filesystem.nodes.node import Io, Node
@@ -20,6 +21,9 @@ __all__ = ("calls_of_task", "operation_node")
 
 def operation_node(operation: Operation, settings: Settings) -> Node:
     """Return the node that answers the calls of one task, in their order."""
+    # What `evict` will move to a file must reach it whole.
+    goes_to_file = operation.name not in BOUNDED and settings.evict_over is not None
+    limit = None if goes_to_file else MAX_CHARACTERS
 
     async def act(
         task: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io
@@ -31,22 +35,31 @@ def operation_node(operation: Operation, settings: Settings) -> Node:
         answers: list[ToolMessage] = []
         for call in calls_of_task(task, state["messages"]):
             filesystem.progress = _progress(operation.name, call, runtime)
-            answers.append(await _answered(operation, call, filesystem))
-        return {"messages": answers, **await filesystem.updates()}
+            answers.append(await _answered(operation, call, filesystem, limit))
+        return {"messages": answers, **filesystem.updates()}
 
     return Node(operation.name, act)
 
 
 def calls_of_task(task: dict[str, Any], messages: list[Any]) -> list[Call]:
-    """Return the calls that a `Send` names, in their order."""
-    calls = {call.id: call for call in reversed(calls_of(find_message(messages, task["message"])))}
-    return [calls[id] for id in task["calls"]]
+    """Return the calls that a `Send` names, in their order.
+
+    The conversation may have been edited since it was sent: what was answered or taken away in the
+    meantime is left out.
+    """
+    message, answers = last_ai_message(messages)
+    if message is None or message.id != task["message"]:
+        return []
+    calls = {call.id: call for call in open_calls(message, answers) if not call.problem}
+    return [calls[id] for id in task["calls"] if id in calls]
 
 
-async def _answered(operation: Operation, call: Call, filesystem: Filesystem) -> ToolMessage:
+async def _answered(
+    operation: Operation, call: Call, filesystem: Filesystem, limit: int | None
+) -> ToolMessage:
     work = _acted(operation, call, filesystem)
     answer, problem = await attempted(work, f"{operation.name} {_path_of(call)}".rstrip())
-    return reply(call, answer) if answer else error_reply(call, problem or "no answer")
+    return reply(call, answer, limit) if answer else error_reply(call, problem or "no answer")
 
 
 async def _acted(operation: Operation, call: Call, filesystem: Filesystem) -> Answer:

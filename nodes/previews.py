@@ -16,7 +16,7 @@ def preview(text: str, budget: int) -> str:
         lines.pop()
     cut = min(_LINE, max(_LEAST, budget) // (2 * _LINES))
     if len(lines) == 1:
-        return _ends(text, max(cut, min(_LINE, budget // 2)))
+        return _ends(lines[0], max(cut, min(_LINE, budget // 2)))
     head = lines[:_LINES]
     tail_start = max(len(head), len(lines) - _LINES)
     rows = [_row(number, line, cut) for number, line in enumerate(head, 1)]

@@ -15,7 +15,7 @@ _HINTS = {
     "read_file": "Large files come in pages: read on until you have seen what you need.",
     "edit_file": "Read a file before you change it; if it changed since, the edit is refused.",
     "write_file": "Keep what you will need later, such as plans, notes and long results, in files.",
-    "grep": "To find something, search with `grep` and `glob` instead of reading file after file.",
+    "grep": "To find something, search with `grep` instead of reading file after file.",
     "execute": "Commands run in a shell with `execute`; look at the exit status.",
 }
 _PARALLEL = (

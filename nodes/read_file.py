@@ -46,11 +46,13 @@ async def read_file(args: ReadFile, filesystem: Filesystem) -> Answer:
     total = result.total_lines
     if args.offset and not file["content"]:
         # An empty page would look to the model like an empty file.
-        raise OffsetPastEnd(path, args.offset, total or 0)
+        raise OffsetPastEnd(path, args.offset, args.offset if total is None else total)
+    if file["content"]:
+        answer = _page(args, result, file["content"], filesystem.budget)
+    else:
+        answer = Answer(f"{escaped(path)} exists and is empty.", {"lines": 0, "next_offset": None})
     await filesystem.mark_seen(path)
-    if not file["content"]:
-        return Answer(f"{escaped(path)} exists and is empty.", {"lines": 0, "next_offset": None})
-    return _page(args, result, file["content"], filesystem.budget)
+    return answer
 
 
 def _page(args: ReadFile, result: ReadResult, content: str, budget: int) -> Answer:
@@ -64,12 +66,14 @@ def _page(args: ReadFile, result: ReadResult, content: str, budget: int) -> Answ
             f"so column {args.column} is past its end."
         )
     rows, line, column = _rows(lines, args.offset + 1, args.column, budget)
-    known = result.total_lines if result.total_lines is not None else args.offset + len(lines)
-    done = line > args.offset + len(lines)
-    more = not done or line <= known
-    footer = _footer(line, column, known, more, ends_with_newline)
+    end, total = args.offset + len(lines), result.total_lines
+    if total is None and len(lines) < args.limit:
+        total = end
+    # A backend that doesn't count lines may have more of them when it filled the page.
+    more = total is None or line <= max(end, total)
+    footer = _footer(line, column, total, more, ends_with_newline)
     next_page = {"next_offset": line - 1, "next_column": column} if more else {"next_offset": None}
-    return Answer("\n".join([*rows, footer]), {"lines": known, **next_page})
+    return Answer("\n".join([*rows, footer]), {"lines": total, **next_page})
 
 
 def _rows(lines: list[str], first: int, column: int, budget: int) -> tuple[list[str], int, int]:
@@ -88,21 +92,22 @@ def _rows(lines: list[str], first: int, column: int, budget: int) -> tuple[list[
     return rows, first + len(lines), 0
 
 
-def _footer(line: int, column: int, total: int, more: bool, ends_with_newline: bool) -> str:
+def _footer(line: int, column: int, total: int | None, more: bool, ends_with_newline: bool) -> str:
     if column:
         return f"[line {line} goes on: read on with offset={line - 1} column={column}]"
     if more:
-        return f"[{line - 1} of {total} lines: read on with offset={line - 1}]"
+        of_all = "" if total is None else f" of {total}"
+        return f"[{line - 1}{of_all} lines: read on with offset={line - 1}]"
     if ends_with_newline:
         return f"[end of file: {total} lines]"
     return f"[end of file: {total} lines, no newline behind the last one]"
 
 
 def _media(path: str, content: str) -> Answer:
-    kind, _ = mimetypes.guess_type(path)
+    kind, packed = mimetypes.guess_type(path)
     size = len(content) * 3 // 4 - content[-2:].count("=")
     media = (kind or "").partition("/")[0]
-    if media not in ("image", "audio", "video") and kind != "application/pdf":
+    if packed or (media not in ("image", "audio", "video") and kind != "application/pdf"):
         raise NotText(path, size)
     if len(content) > _MAX_MEDIA:
         raise NotText(path, size, f"{kind} too large to be shown")
@@ -111,4 +116,6 @@ def _media(path: str, content: str) -> Answer:
         "base64": content,
         "mime_type": kind,
     }
+    if block["type"] == "file":  # some providers take no file without a name
+        block["filename"] = path.rpartition("/")[2]
     return Answer([block], {"mime_type": kind, "size": size})

@@ -14,14 +14,12 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 from typing_extensions import TypedDict
 
-from langgraph_filesystem.nodes.answers import error_reply, shown_name
+from langgraph_filesystem.nodes.answers import error_reply, escaped, shown_name
 from langgraph_filesystem.nodes.calls import Call, last_ai_message, open_calls, unanswered
-from langgraph_filesystem.nodes.failures import escaped_lines
 from langgraph_filesystem.nodes.node import Edge, Io, Node
 from langgraph_filesystem.nodes.operations import Operation
 from langgraph_filesystem.nodes.settings import Settings
 from langgraph_filesystem.state.errors import FilesystemError, InvalidCall
-from langgraph_filesystem.state.mounts import Mounts
 from langgraph_filesystem.state.paths import is_within, overlaps
 from langgraph_filesystem.state.schema import Route
 
@@ -43,7 +41,7 @@ def router_node(
     async def act(
         state: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io
     ) -> dict[str, Any]:
-        plan = _Plan(operations, tools, settings.mounts)
+        plan = _Plan(operations, tools, settings)
         for call in unanswered(state["messages"]):
             plan.add(call)
         update: dict[str, Any] = {"routes": plan.routes()}
@@ -105,12 +103,13 @@ class _Plan:
     """The tasks of one wave, call by call."""
 
     def __init__(
-        self, operations: Mapping[str, Operation], tools: Collection[str], mounts: Mounts
+        self, operations: Mapping[str, Operation], tools: Collection[str], settings: Settings
     ) -> None:
         self.refusals: list[ToolMessage] = []
         self._operations = operations
         self._tools = tools
-        self._mounts = mounts
+        self._mounts = settings.mounts
+        self._shells = settings.shells
         self._tasks: dict[object, _Task] = {}
         self._waiting: dict[_Claim, None] = {}
 
@@ -119,7 +118,7 @@ class _Plan:
         try:
             claims = self._claims(call)
         except FilesystemError as error:
-            self.refusals.append(error_reply(call, escaped_lines(str(error))))
+            self.refusals.append(error_reply(call, escaped(str(error))))
             return
         node = call.name if call.name in self._operations else "tools"
         key = (node, claims) if claims else call.position
@@ -146,9 +145,8 @@ class _Plan:
             raise InvalidCall(self._unknown(call))
         args = operation.parse(call.args)
         if operation.name == "execute":
-            mount = self._mounts.that_can("execute")
-            prefix = mount.prefix if mount else "/"
-            return (_Claim(prefix, True, prefix, whole_mount=True),)
+            prefixes = [mount.prefix for mount in self._shells]
+            return tuple(_Claim(prefix, True, prefix, whole_mount=True) for prefix in prefixes)
         return tuple(
             _Claim(path, operation.changes, self._mounts.locate(path).prefix)
             for path in operation.paths(args)

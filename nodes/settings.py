@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from langgraph_filesystem.nodes.answers import MAX_CHARACTERS
-from langgraph_filesystem.state.mounts import Mounts
+from langgraph_filesystem.state.mounts import Mount, Mounts
 
 __all__ = ("CHARACTERS_PER_TOKEN", "Settings", "TokenCounter")
 
@@ -35,6 +35,11 @@ class Settings:
             )
         if self.token_counter is not None and not callable(self.token_counter):
             raise ValueError("`token_counter` must be a function of messages.")
+
+    @property
+    def shells(self) -> list[Mount]:
+        """Return the mounts that run commands, or may when their backend is made, from `/` down."""
+        return [mount for mount in reversed(self.mounts.all) if mount.can("execute")]
 
     @property
     def budget(self) -> int:

@@ -16,6 +16,8 @@ from langgraph_filesystem.nodes.failures import attempted
 from langgraph_filesystem.nodes.node import Io, Node
 from langgraph_filesystem.nodes.operation import calls_of_task
 from langgraph_filesystem.nodes.running import read_channels
+from langgraph_filesystem.state.channels import check_files
+from langgraph_filesystem.state.errors import InvalidFiles
 
 __all__ = ("tools_node",)
 
@@ -29,7 +31,9 @@ def tools_node(tools: Sequence[BaseTool]) -> Node:
         outputs: list[Any] = []
         for call in calls_of_task(task, messages):
             outputs += await _run(runner, call, config, io)
-        return outputs
+        if any(isinstance(output, Command) for output in outputs):
+            return outputs
+        return {"messages": [message for output in outputs for message in output["messages"]]}
 
     return Node("tools", act)
 
@@ -41,28 +45,29 @@ async def _run(runner: ToolNode, call: Call, config: RunnableConfig, io: Io) -> 
     if problem is not None:  # what `ToolNode` itself refuses, such as a malformed `Command`
         return [{"messages": [error_reply(call, problem)]}]
     parts = output if isinstance(output, list) else [output]
-    return [_named(part, call) for part in parts]
+    parts = [part if isinstance(part, dict | Command) else {"messages": [part]} for part in parts]
+    stamped = [_stamp(message, call) for part in parts for message in _messages(part)]
+    if not any(stamped):
+        # Without one the call would stay open, and the tool would run again and again.
+        problem = f"The tool {call.name} ran, but its answer was for another call."
+        parts.append({"messages": [error_reply(call, problem)]})
+    return parts
 
 
-def _named(part: Any, call: Call) -> Any:
+def _messages(part: Any) -> list[Any]:
+    update = part.update if isinstance(part, Command) else part
+    messages = update.get("messages", []) if isinstance(update, dict) else []
+    return messages if isinstance(messages, list) else [messages]
+
+
+def _stamp(message: Any, call: Call) -> bool:
     """Give the answer the id by which the graph knows that this call is answered."""
-    if isinstance(part, Command):
-        update = part.update
-        if isinstance(update, dict) and "messages" in update:
-            for message in update["messages"]:
-                _stamp(message, call)
-        return part
-    messages = part["messages"] if isinstance(part, dict) else [part]
-    for message in messages:
-        _stamp(message, call)
-    return {"messages": messages}
-
-
-def _stamp(message: Any, call: Call) -> None:
-    if isinstance(message, ToolMessage) and message.tool_call_id == call.id:
-        message.id = answer_id(call.message, call.position)
-        if isinstance(message.content, str):
-            message.content = valid(message.content)
+    if not isinstance(message, ToolMessage) or message.tool_call_id != call.id:
+        return False
+    message.id = answer_id(call.message, call.position)
+    if isinstance(message.content, str):
+        message.content = valid(message.content)
+    return True
 
 
 def _explained(error: Exception) -> str:

@@ -13,7 +13,7 @@ from langgraph_filesystem.state.errors import InvalidFiles
 from langgraph_filesystem.state.files import merge_files
 from langgraph_filesystem.state.messages import merge_messages
 
-__all__ = ("FilesChannel", "MessagesChannel", "SeenChannel", "merge_seen")
+__all__ = ("FilesChannel", "MessagesChannel", "SeenChannel", "check_files", "merge_seen")
 
 _SNAPSHOT_EVERY = 100
 """Updates between two snapshots of a small channel: LangGraph's own default."""
@@ -162,11 +162,16 @@ def _checked_overwrite(value: Any) -> Any:
     return value
 
 
+def check_files(value: Any) -> None:
+    """Raise `InvalidFiles` for a value that the `files` channel would refuse."""
+    checked = _checked_overwrite(value)
+    if not isinstance(checked, Overwrite):
+        merge_files({}, [checked])
+
+
 def _is_files(value: Any) -> bool:
     try:
-        checked = _checked_overwrite(value)
-        if not isinstance(checked, Overwrite):
-            merge_files({}, [checked])
+        check_files(value)
     except InvalidFiles:
         return False
     return True

@@ -65,16 +65,40 @@ def says(*calls: dict[str, Any]) -> AIMessage:
 
 
 def run(*turns: Any, files: Any = None, **options: Any) -> dict[str, Any]:
-    """Run an agent whose model sends these calls, each a turn or a list of them in one message."""
-    script = [says(*(turn if isinstance(turn, list) else [turn])) for turn in turns]
-    agent = create_filesystem_agent(ScriptedModel(script), **options)
-    given: dict[str, Any] = {"messages": [HumanMessage("go")]}
-    if files is not None:
-        given["files"] = files
+    """Run an agent whose model sends these calls, each a turn, a list of them in one message, or
+    a message."""
+    agent, given = _agent_and_input(turns, files, options)
     state: dict[str, Any] = agent.invoke(given)
     return state
+
+
+async def arun(*turns: Any, files: Any = None, **options: Any) -> dict[str, Any]:
+    """Do as `run` in an async graph."""
+    agent, given = _agent_and_input(turns, files, options)
+    state: dict[str, Any] = await agent.ainvoke(given)
+    return state
+
+
+def answer(*turns: Any, files: Any = None, **options: Any) -> ToolMessage:
+    """Run the calls and return the answer to the last of them."""
+    return answers(run(*turns, files=files, **options))[-1]
 
 
 def answers(state: dict[str, Any]) -> list[ToolMessage]:
     """Return the tool messages of a state, in their order."""
     return [message for message in state["messages"] if isinstance(message, ToolMessage)]
+
+
+def _agent_and_input(
+    turns: Sequence[Any], files: Any, options: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    script = [
+        turn
+        if isinstance(turn, AIMessage)
+        else says(*(turn if isinstance(turn, list) else [turn]))
+        for turn in turns
+    ]
+    given: dict[str, Any] = {"messages": [HumanMessage("go")]}
+    if files is not None:
+        given["files"] = files
+    return create_filesystem_agent(ScriptedModel(script), **options), given

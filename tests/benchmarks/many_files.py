@@ -37,16 +37,16 @@ def measure(
         for saver, opener in with_savers(contestant).items()
     }
     found = medians(measures, rounds)
-    rows = []
-    for (what, contestant), value in found.items():
-        ours = found.get((what, OURS))
-        compared = ours is not None and contestant is not OURS
-        rows.append(
-            Row(what, contestant.name, value, "ms", ours / value, _TARGET)
-            if ours and compared
-            else Row(what, contestant.name, value, "ms")
-        )
-    return rows
+    return [
+        _row(what, contestant, value, found.get((what, OURS)))
+        for (what, contestant), value in sorted(found.items(), key=lambda item: item[0][0])
+    ]
+
+
+def _row(what: str, contestant: Contestant, value: float, ours: float | None) -> Row:
+    if contestant is OURS or ours is None:
+        return Row(what, contestant.name, value, "ms")
+    return Row(what, contestant.name, value, "ms", ours / value, _TARGET)
 
 
 def _measure(

@@ -22,8 +22,13 @@ def timed_run(
     contestant: Contestant, opener: Opener, files: dict[str, str], turns: Sequence[Call]
 ) -> tuple[float, dict[str, Any]]:
     """Return the milliseconds per turn, and the state in the end."""
+    given: dict[str, str] | None = files
     with TemporaryDirectory() as directory, opener(Path(directory, "bench.db")) as saver:
-        seconds, state = run(contestant, saver, turns, files)
+        if saver is not None:
+            # A run of its own, or what it still has to store would count as time of the turns.
+            run(contestant, saver, [], files)
+            given = None
+        seconds, state = run(contestant, saver, turns, given)
     return seconds * 1000 / len(turns), state
 
 
@@ -60,7 +65,8 @@ def _file(text: str) -> dict[str, str]:
 
 def _check(contestant: Contestant, turns: Sequence[Call], messages: list[Any]) -> None:
     """Nobody may be fast by doing nothing."""
-    answers = [message for message in messages if isinstance(message, ToolMessage)][-len(turns) :]
+    answers = [message for message in messages if isinstance(message, ToolMessage)]
+    answers = answers[len(answers) - len(turns) :]
     bad = [a for a in answers if a.status == "error" or str(a.content).startswith("Error")]
     assert not bad, f"{contestant.name} answered: {bad[0].content}"
     assert len(answers) == len(turns), f"{contestant.name} answered {len(answers)} calls"

@@ -36,14 +36,16 @@ def measure(
         for saver, opener in with_savers(contestant).items()
     }
     found = medians(measures, rounds)
-    rows = []
-    for contestant, saver in sorted(found, key=lambda key: key[1]):
-        value = found[contestant, saver]
-        ours = found.get((OURS, saver))
-        ratio = ours / value if ours and contestant is not OURS else None
-        target = _TARGETS.get(contestant)
-        rows.append(Row(saver, contestant.name, value, "ms", ratio, target))
-    return rows
+    return [
+        _row(saver, contestant, value, found.get((OURS, saver)))
+        for (contestant, saver), value in sorted(found.items(), key=lambda item: item[0][1])
+    ]
+
+
+def _row(saver: str, contestant: Contestant, value: float, ours: float | None) -> Row:
+    if contestant is OURS or ours is None:
+        return Row(saver, contestant.name, value, "ms")
+    return Row(saver, contestant.name, value, "ms", ours / value, _TARGETS[contestant])
 
 
 def _measure(contestant: Contestant, opener: Opener, turns: int) -> Callable[[], float]:

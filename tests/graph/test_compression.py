@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Send
+from pydantic import BaseModel
 
 from langgraph_filesystem import compression
 from langgraph_filesystem.compression import CompressedSerializer
@@ -77,20 +78,27 @@ def test_the_dictionary_is_the_one_that_files_were_written_with() -> None:
     assert hashlib.sha256(compression._DICTIONARY).hexdigest() == DICTIONARY
 
 
-DICTIONARY = "@@"
+DICTIONARY = "44367ae591a77903d4c7f0f81d783db35de7e0082ff759a1268865cb626c1731"
 
 
-class Custom:
+class Custom(BaseModel):
     """A class that no allowlist names."""
 
-    def __init__(self, value: str) -> None:
-        self.value = value
+    value: str
 
 
-def test_strict_mode_holds_for_what_is_compressed() -> None:
+def test_strict_mode_reads_messages() -> None:
     strict = CompressedSerializer(allowed_msgpack_modules=None)
 
     assert strict.loads_typed(strict.dumps_typed(MESSAGES)) == MESSAGES
+
+
+def test_strict_mode_refuses_what_it_refuses_uncompressed() -> None:
+    strict = CompressedSerializer(allowed_msgpack_modules=None)
+    kind, data = strict.dumps_typed(Custom(value="long " * 100))
+
+    assert kind.endswith("+zlib1")
+    assert not isinstance(strict.loads_typed((kind, data)), Custom)
 
 
 def test_langgraph_can_derive_a_serializer_that_allows_more() -> None:

@@ -1,0 +1,69 @@
+"""A compiled graph that looks at files before LangGraph stores them.
+
+LangGraph stores an input, or an update of the state, before it hands it to the reducers. A reducer that
+refuses comes too late then: what it refused lies in the database, and is refused again at each read.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command, StateUpdate
+
+from langgraph_filesystem.state.channels import check_files
+
+__all__ = ("GuardedGraph", "guarded")
+
+
+class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
+    """Refuses what is not files at the door; all else is LangGraph's."""
+
+    def stream(self, input: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:  # type: ignore[override]
+        """Check the input, then stream; `invoke` comes through here too."""
+        _check(input)
+        return super().stream(input, *args, **kwargs)
+
+    def astream(self, input: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:  # type: ignore[override]
+        """Check the input, then stream; `ainvoke` comes through here too."""
+        _check(input)
+        return super().astream(input, *args, **kwargs)
+
+    def bulk_update_state(
+        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
+    ) -> RunnableConfig:
+        """Check the updates, then store them; `update_state` comes through here too."""
+        _check_supersteps(supersteps)
+        return super().bulk_update_state(config, supersteps)
+
+    async def abulk_update_state(
+        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
+    ) -> RunnableConfig:
+        """Check the updates, then store them; `aupdate_state` comes through here too."""
+        _check_supersteps(supersteps)
+        return await super().abulk_update_state(config, supersteps)
+
+
+def guarded(compiled: CompiledStateGraph[Any, Any, Any, Any]) -> GuardedGraph:
+    """Return the same graph with a guard at its door, made as LangGraph makes its own copies."""
+    return GuardedGraph(**vars(compiled))
+
+
+def _check_supersteps(supersteps: Sequence[Sequence[StateUpdate]]) -> None:
+    for superstep in supersteps:
+        for update in superstep:
+            _check(update[0])
+
+
+def _check(value: Any) -> None:
+    if isinstance(value, Command):
+        value = value.update
+    if isinstance(value, dict):
+        if value.get("files") is not None:
+            check_files(value["files"])
+    elif isinstance(value, list | tuple):
+        for item in value:
+            if isinstance(item, list | tuple) and len(item) == 2 and item[0] == "files":
+                check_files(item[1])
+            elif isinstance(item, StateUpdate):
+                _check(item.values)

@@ -1,0 +1,278 @@
+"""`create_filesystem_agent`: what it draws, what it refuses, and how it is used."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.runtime import Runtime
+from pydantic import BaseModel
+from typing_extensions import TypedDict
+
+from langgraph_filesystem import (
+    CommandModel,
+    FilesystemState,
+    StateBackend,
+    aopen_sqlite,
+    create_filesystem_agent,
+    open_sqlite,
+)
+from langgraph_filesystem.state.backends import ExecuteResponse, LsResult, ReadResult
+from tests.scripted import ScriptedModel, answers, call, says
+from tests.snapshots import assert_snapshot
+
+GO: Any = {"messages": [HumanMessage("go")]}
+
+
+@tool
+def weather(city: str) -> str:
+    """Tell the weather of a city."""
+    return f"{city}: sunny"
+
+
+class Shell:
+    """The least that runs commands."""
+
+    id = "shell"
+
+    def ls(self, path: str) -> LsResult:
+        return LsResult(entries=[])
+
+    def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
+        return ReadResult(error="nothing here")
+
+    def execute(self, command: str) -> ExecuteResponse:
+        return ExecuteResponse(f"ran {command}\n", 0)
+
+
+class Verdict(BaseModel):
+    """The last word."""
+
+    good: bool
+
+
+class StructuredModel(ScriptedModel):
+    def with_structured_output(self, schema: Any, **kwargs: Any) -> Any:
+        from langchain_core.runnables import RunnableLambda
+
+        return RunnableLambda(lambda messages: schema(good=len(messages) > 1))
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "tools": {"tools": [weather]},
+    "execute": {"mounts": {"/": Shell()}},
+    "read_only": {"operations": ["ls", "read_file", "glob", "grep"]},
+    "response_format": {"model": StructuredModel(), "response_format": Verdict},
+    "everything": {
+        "model": StructuredModel(),
+        "tools": [weather],
+        "mounts": {"/": StateBackend(), "/work/": Shell()},
+        "response_format": Verdict,
+    },
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_the_graph_is_drawn_with_what_is_configured_and_nothing_else(name: str) -> None:
+    options = {"model": CommandModel(), **OPTIONS[name]}
+    drawn = create_filesystem_agent(**options).get_graph().draw_mermaid()
+    assert_snapshot(f"graph_{name}.mmd", drawn)
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"mounts": {"memories/": StateBackend()}}, "must begin with '/'"),
+    ({"mounts": {"/../x": StateBackend()}}, r"`\.\.`"),
+    ({"mounts": {"/a": StateBackend(), "/a/": StateBackend()}}, "Two mounts"),
+    ({"mounts": {"/": "disk"}}, "neither a backend nor a function"),
+    ({"mounts": {"/": StateBackend}}, "neither a backend nor a function"),
+    ({"mounts": [StateBackend()]}, "must map"),
+    ({"operations": ["ls", "rm"]}, "no operation 'rm'"),
+    ({"operations": "ls"}, "list of names"),
+    ({"evict_over": -1}, "evict_over"),
+    ({"evict_over": 0}, "evict_over"),
+    ({"max_execute_timeout": 0}, "max_execute_timeout"),
+    ({"token_counter": 7}, "token_counter"),
+    ({"tool_descriptions": {"rm": "remove"}}, "no operation 'rm'"),
+    ({"tools": [weather, weather]}, "same name"),
+    ({"state_schema": TypedDict("Mine", {"messages": list[Any]})}, "lacks the channels"),  # type: ignore[operator]
+    ({"model": 7}, "chat model"),
+]
+
+
+@pytest.mark.parametrize(("options", "problem"), BAD)
+def test_nonsense_is_refused_when_the_graph_is_built(options: Any, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        create_filesystem_agent(**{"model": CommandModel(), **options})
+
+
+def test_a_tool_with_the_name_of_an_operation_is_refused() -> None:
+    @tool
+    def ls(path: str) -> str:
+        """List."""
+        return path
+
+    with pytest.raises(ValueError, match="names of operations"):
+        create_filesystem_agent(CommandModel(), [ls])
+    assert create_filesystem_agent(CommandModel(), [ls], operations=["read_file"])
+
+
+def test_files_are_typed_in_the_schemas_and_private_channels_are_not_there() -> None:
+    agent = create_filesystem_agent(CommandModel())
+    for schema in (agent.get_input_jsonschema(), agent.get_output_jsonschema()):
+        assert set(schema["properties"]) == {"messages", "files"}
+        files = schema["properties"]["files"]
+        assert files["additionalProperties"] == {"$ref": "#/$defs/FileData"}
+        assert schema["$defs"]["FileData"]["required"] == ["content"]
+    assert agent.get_input_jsonschema()["required"] == ["messages"]
+
+
+def test_tokens_stream_and_updates_name_the_nodes() -> None:
+    agent = create_filesystem_agent(CommandModel())
+    given = {"messages": [HumanMessage("write_file /a.txt hi")]}
+    tokens, nodes = [], []
+    for mode, chunk in agent.stream(given, stream_mode=["messages", "updates"]):
+        if mode == "messages":
+            tokens.append(chunk[0])
+        else:
+            nodes += list(chunk)
+    assert nodes == ["prepare", "evict", "model", "router", "write_file", "evict", "model"]
+    assert len([token for token in tokens if token.type == "AIMessageChunk" and token.text]) > 2
+
+
+async def test_async_streams_do_the_same() -> None:
+    agent = create_filesystem_agent(CommandModel())
+    given = {"messages": [HumanMessage("write_file /a.txt hi\nls /")]}
+    nodes = []
+    async for chunk in agent.astream(given, stream_mode="updates"):
+        nodes += list(chunk)
+    assert nodes[:5] == ["prepare", "evict", "model", "router", "write_file"]
+    assert nodes[-1] == "model"
+
+
+def test_a_run_stops_before_and_after_any_node_and_goes_on() -> None:
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    script = [says(call("write_file", file_path="/a", content="x"))]
+    agent = create_filesystem_agent(
+        ScriptedModel(script),
+        checkpointer=InMemorySaver(),
+        interrupt_before=["write_file"],
+        interrupt_after=["evict"],
+    )
+    agent.invoke(GO, thread)
+    stops = []
+    while following := agent.get_state(thread).next:
+        stops.append(following)
+        agent.invoke(None, thread)
+    assert stops == [("model",), ("write_file",), ("model",)]
+    assert agent.get_state(thread).values["files"]["/a"]["content"] == "x"
+
+
+def test_a_structured_response_comes_last() -> None:
+    model = StructuredModel([says(call("ls", path="/"))])
+    state = create_filesystem_agent(model, response_format=Verdict).invoke(GO)
+    assert state["structured_response"] == Verdict(good=True)
+    assert "structured_response" not in create_filesystem_agent(ScriptedModel()).invoke(GO)
+
+
+def test_a_state_schema_of_ones_own_keeps_its_keys() -> None:
+    class Mine(FilesystemState):
+        topic: str
+
+    agent = create_filesystem_agent(ScriptedModel(), state_schema=Mine)
+    state = agent.invoke({**GO, "topic": "birds"})
+    assert state["topic"] == "birds"
+    assert "topic" in agent.get_input_jsonschema()["properties"]
+
+
+def test_the_context_of_a_run_reaches_factories_of_mounts() -> None:
+    class Context(TypedDict):
+        user: str
+
+    class Greeter(Shell):
+        def __init__(self, user: str) -> None:
+            self.user = user
+
+        def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
+            return ReadResult(file_data={"content": f"hello {self.user}"}, total_lines=1)
+
+    def for_user(runtime: Runtime[Context]) -> Greeter:
+        return Greeter(runtime.context["user"])
+
+    agent = create_filesystem_agent(
+        ScriptedModel([says(call("read_file", file_path="/x"))]),
+        mounts={"/": for_user},
+        context_schema=Context,
+    )
+    state = agent.invoke(GO, context={"user": "ada"})
+    assert "hello ada" in answers(state)[0].text
+
+
+def test_system_prompt_is_put_before_ours_as_blocks() -> None:
+    for own in ("Be kind.", SystemMessage([{"type": "text", "text": "Be kind."}])):
+        model = ScriptedModel()
+        create_filesystem_agent(model, system_prompt=own).invoke(GO)
+        system = model.asked[0][0]
+        assert isinstance(system, SystemMessage)
+        blocks: Any = system.content
+        assert [block["type"] for block in blocks] == ["text", "text"]
+        assert blocks[0]["text"] == "Be kind."
+        assert "filesystem" in blocks[1]["text"]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param({"/../etc": "x"}, id="refused path"),
+        pytest.param({"/a": 7}, id="number"),
+        pytest.param({"/a": {"encoding": "utf-8"}}, id="no content"),
+        pytest.param({"/a": {"content": 7}}, id="content is no text"),
+        pytest.param(["/a"], id="list"),
+        pytest.param({"/good": "x", "~/bad": "y"}, id="one of two"),
+    ],
+)
+def test_bad_files_are_refused_and_nothing_of_them_is_stored(tmp_path: Path, files: Any) -> None:
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    with open_sqlite(tmp_path / "agent.sqlite") as (checkpointer, _):
+        agent = create_filesystem_agent(ScriptedModel(), checkpointer=checkpointer)
+        with pytest.raises(ValueError, match="`files`"):
+            agent.invoke({**GO, "files": files}, thread)
+        assert agent.get_state(thread).values.get("files", {}) == {}
+        agent.invoke({**GO, "files": {"/kept": "k"}}, thread)
+        with pytest.raises(ValueError, match="`files`"):
+            agent.update_state(thread, {"files": files})
+        with pytest.raises(ValueError, match="`files`"):
+            agent.invoke({**GO, "files": files}, thread)
+    with open_sqlite(tmp_path / "agent.sqlite") as (checkpointer, _):
+        agent = create_filesystem_agent(ScriptedModel(), checkpointer=checkpointer)
+        state = agent.invoke(GO, thread)
+        assert set(state["files"]) == {"/kept"}
+        assert all(set(s.values.get("files", {})) <= {"/kept"} for s in agent.get_state_history(thread))
+
+
+async def test_an_async_thread_goes_on_after_the_file_is_opened_again(tmp_path: Path) -> None:
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    script = [says(call("write_file", file_path="/a", content="x"))]
+    async with aopen_sqlite(tmp_path / "agent.sqlite") as (checkpointer, store):
+        agent = create_filesystem_agent(
+            ScriptedModel(script), checkpointer=checkpointer, store=store
+        )
+        await agent.ainvoke(GO, thread)
+    async with aopen_sqlite(tmp_path / "agent.sqlite") as (checkpointer, store):
+        agent = create_filesystem_agent(ScriptedModel(), checkpointer=checkpointer, store=store)
+        state = await agent.ainvoke(GO, thread)
+        assert state["files"]["/a"]["content"] == "x"
+        assert len([m for m in state["messages"] if isinstance(m, AIMessage)]) == 3
+
+
+def test_a_hundred_turns_need_no_larger_recursion_limit() -> None:
+    script = [says(call("ls", path="/")) for _ in range(100)]
+    state = create_filesystem_agent(ScriptedModel(script)).invoke(GO)
+    assert len(answers(state)) == 100
+
+
+def test_the_input_schema_is_json() -> None:
+    assert json.dumps(create_filesystem_agent(CommandModel()).get_input_jsonschema())

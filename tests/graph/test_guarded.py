@@ -1,0 +1,87 @@
+"""What is not files is refused at the door, whichever door it is, and the thread stays whole."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+from langgraph.types import Command, Overwrite
+
+from langgraph_filesystem import FilesystemError, aopen_sqlite, create_filesystem_agent, open_sqlite
+from tests.scripted import ScriptedModel, call, says
+
+THREAD: Any = {"configurable": {"thread_id": "1"}}
+GO: Any = {"messages": [HumanMessage("go")]}
+BAD: Any = {"/../x": "1"}
+
+
+def agent_on(checkpointer: Any) -> Any:
+    script = [says(call("write_file", file_path="/a", content="x"))]
+    return create_filesystem_agent(
+        ScriptedModel(script), checkpointer=checkpointer, interrupt_before="*"
+    )
+
+
+@pytest.mark.parametrize(
+    "node", ["__start__", "prepare", "evict", "model", "router", "write_file", "ls", None]
+)
+def test_a_refused_update_leaves_no_trace_as_whichever_node_it_comes(
+    tmp_path: Path, node: str | None
+) -> None:
+    with open_sqlite(tmp_path / "agent.sqlite") as (checkpointer, _):
+        agent = agent_on(checkpointer)
+        agent.invoke(GO, THREAD)
+        while node in agent.get_graph().nodes and node not in agent.get_state(THREAD).next:
+            agent.invoke(None, THREAD)
+            if node in ("__start__", "ls"):
+                break
+        before = agent.get_state(THREAD)
+        with pytest.raises(FilesystemError, match=r"/\.\./x"):
+            agent.update_state(THREAD, {"files": BAD}, as_node=node)
+        assert agent.get_state(THREAD) == before
+        while agent.get_state(THREAD).next:
+            agent.invoke(None, THREAD)
+        assert set(agent.get_state(THREAD).values["files"]) == {"/a"}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {**GO, "files": BAD},
+        {**GO, "files": Overwrite(BAD)},
+        {**GO, "files": {"__overwrite__": BAD}},
+        Command(update={"files": BAD}),
+        Command(update=[("files", BAD)]),
+    ],
+)
+async def test_a_refused_input_leaves_no_trace(tmp_path: Path, given: Any) -> None:
+    path = tmp_path / "agent.sqlite"
+    with open_sqlite(path) as (checkpointer, _):
+        agent = agent_on(checkpointer)
+        with pytest.raises(FilesystemError, match=r"/\.\./x"):
+            agent.invoke(given, THREAD)
+        assert agent.get_state(THREAD).created_at is None
+    async with aopen_sqlite(path) as (checkpointer, _):
+        agent = agent_on(checkpointer)
+        with pytest.raises(FilesystemError, match=r"/\.\./x"):
+            await agent.ainvoke(given, THREAD)
+        with pytest.raises(FilesystemError, match=r"/\.\./x"):
+            await agent.aupdate_state(THREAD, {"files": BAD})
+        assert (await agent.aget_state(THREAD)).created_at is None
+
+
+def test_an_overwrite_of_good_files_replaces_them_all(tmp_path: Path) -> None:
+    with open_sqlite(tmp_path / "agent.sqlite") as (checkpointer, _):
+        agent = create_filesystem_agent(ScriptedModel(), checkpointer=checkpointer)
+        agent.invoke({**GO, "files": {"/a": "1", "/b": "2"}}, THREAD)
+        agent.update_state(THREAD, {"files": Overwrite({"c": "3"})})
+        assert agent.get_state(THREAD).values["files"] == {
+            "/c": {"content": "3", "encoding": "utf-8"}
+        }
+        assert agent.invoke(GO, THREAD)["files"].keys() == {"/c"}
+
+
+def test_a_copy_of_the_graph_is_guarded_too() -> None:
+    agent = create_filesystem_agent(ScriptedModel()).with_config({"tags": ["copied"]})
+    with pytest.raises(FilesystemError):
+        agent.invoke({**GO, "files": BAD})
