@@ -19,13 +19,14 @@ from langgraph_filesystem.builder import (
     working_operations,
 )
 from langgraph_filesystem.guarded import guarded
-from langgraph_filesystem.nodes.model import ModelInput, after_model, load_model, model_node
-from langgraph_filesystem.nodes.prepare import PrepareInput, prepare_node
+from langgraph_filesystem.nodes.model import after_model, load_model, model_node
+from langgraph_filesystem.nodes.prepare import prepare_node
 from langgraph_filesystem.nodes.respond import respond_node
 from langgraph_filesystem.nodes.settings import Settings, TokenCounter
 from langgraph_filesystem.state.backends.protocol import Backend, BackendFactory
 from langgraph_filesystem.state.mounts import Mounts
 from langgraph_filesystem.state.schema import (
+    Conversation,
     FilesystemState,
     extended_schema,
     missing_channels,
@@ -95,7 +96,7 @@ def create_filesystem_agent(
     descriptions = checked_descriptions(tool_descriptions, chosen)
     end = "respond" if response_format is not None else END
     builder = _builder(state_schema, context_schema, with_response=end != END)
-    builder.add_node("prepare", prepare_node(), input_schema=PrepareInput)
+    builder.add_node("prepare", prepare_node(), input_schema=Conversation)
     add_nodes(builder, chosen, own_tools, settings, then="model", end=end)
     builder.add_node(
         "model",
@@ -107,13 +108,13 @@ def create_filesystem_agent(
             system_prompt=system_prompt,
             descriptions=descriptions,
         ),
-        input_schema=ModelInput,
+        input_schema=Conversation,
     )
     builder.add_edge(START, "prepare")
     builder.add_edge("prepare", "evict")
     builder.add_conditional_edges("model", after_model(end), ["router", end])
     if end != END:
-        builder.add_node("respond", respond_node(chat, response_format), input_schema=ModelInput)
+        builder.add_node("respond", respond_node(chat, response_format), input_schema=Conversation)
         builder.add_edge("respond", END)
     compiled = builder.compile(
         checkpointer=checkpointer,

@@ -8,10 +8,9 @@ from typing import Any
 
 from langchain_core.tools import BaseTool, tool
 from langgraph.graph import END, StateGraph
-from typing_extensions import TypedDict
 
 from langgraph_filesystem.nodes.calls import unanswered
-from langgraph_filesystem.nodes.evict import EvictInput, after_evict, evict_node
+from langgraph_filesystem.nodes.evict import after_evict, evict_node
 from langgraph_filesystem.nodes.operation import operation_node
 from langgraph_filesystem.nodes.operations import Operation, chosen_operations, tool_schemas
 from langgraph_filesystem.nodes.router import RouterInput, dispatch_edge, router_node
@@ -19,16 +18,9 @@ from langgraph_filesystem.nodes.settings import Settings, TokenCounter
 from langgraph_filesystem.nodes.tools import tools_node
 from langgraph_filesystem.state.backends.protocol import Backend, BackendFactory
 from langgraph_filesystem.state.mounts import Mounts
-from langgraph_filesystem.state.schema import missing_channels
+from langgraph_filesystem.state.schema import Conversation, missing_channels
 
 __all__ = ("add_filesystem", "filesystem_condition", "filesystem_tools")
-
-
-class Task(TypedDict):
-    """What a `Send` carries to an operation: ids, never contents."""
-
-    message: str
-    calls: list[str]
 
 
 def add_filesystem(
@@ -130,11 +122,11 @@ def add_nodes(
     _check(builder, operations, tools)
     names = [item.name for item in tools]
     builder.add_node("router", router_node(operations, names, settings), input_schema=RouterInput)
-    builder.add_node("evict", evict_node(settings), input_schema=EvictInput)
+    builder.add_node("evict", evict_node(settings), input_schema=Conversation)
     for name, operation in operations.items():
-        builder.add_node(name, operation_node(operation, settings), input_schema=Task)
+        builder.add_node(name, operation_node(operation, settings), input_schema=Conversation)
     if tools:
-        builder.add_node("tools", tools_node(tools), input_schema=Task)
+        builder.add_node("tools", tools_node(tools), input_schema=Conversation)
     workers = [*operations, *(["tools"] if tools else [])]
     for worker in workers:
         builder.add_edge(worker, "evict")

@@ -1,7 +1,7 @@
 """`make demo`: an agent does a file task through the graph, and each node says what it did.
 
-Everything is real and embedded: the graph, `CommandModel` instead of a model with a key, and a SQLite
-file that keeps the thread, so that the next run goes on where this one ended.
+Everything is real and embedded: the graph, `CommandModel` instead of a model with a key, and a
+SQLite file that keeps the thread, so that the next run goes on where this one ended.
 """
 
 import argparse

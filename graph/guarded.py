@@ -1,7 +1,8 @@
 """A compiled graph that looks at files before LangGraph stores them.
 
-LangGraph stores an input, or an update of the state, before it hands it to the reducers. A reducer that
-refuses comes too late then: what it refused lies in the database, and is refused again at each read.
+LangGraph stores an input, or an update of the state, before it hands it to the reducers. A reducer
+that refuses comes too late then: what it refused lies in the database, and is refused again at each
+read.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -19,12 +20,12 @@ __all__ = ("GuardedGraph", "guarded")
 class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
     """Refuses what is not files at the door; all else is LangGraph's."""
 
-    def stream(self, input: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:  # type: ignore[override]
+    def stream(self, input: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
         """Check the input, then stream; `invoke` comes through here too."""
         _check(input)
         return super().stream(input, *args, **kwargs)
 
-    def astream(self, input: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:  # type: ignore[override]
+    def astream(self, input: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         """Check the input, then stream; `ainvoke` comes through here too."""
         _check(input)
         return super().astream(input, *args, **kwargs)

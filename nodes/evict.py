@@ -13,7 +13,6 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
-from typing_extensions import TypedDict
 
 from langgraph_filesystem.nodes.answers import MAX_CHARACTERS, valid
 from langgraph_filesystem.nodes.calls import unanswered
@@ -26,7 +25,7 @@ from langgraph_filesystem.nodes.settings import CHARACTERS_PER_TOKEN, Settings
 from langgraph_filesystem.state.errors import FileExists
 from langgraph_filesystem.state.files import FileData
 
-__all__ = ("BOUNDED", "EvictInput", "after_evict", "evict_node")
+__all__ = ("BOUNDED", "after_evict", "evict_node")
 
 BOUNDED = frozenset(
     {"ls", "read_file", "write_file", "edit_file", "delete", "move", "glob", "grep"}
@@ -39,12 +38,6 @@ _MEDIA = frozenset(
 )
 """Blocks that are no text: they stay in the message, and don't count as text."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
-
-
-class EvictInput(TypedDict):
-    """What `evict` reads."""
-
-    messages: list[AnyMessage]
 
 
 def evict_node(settings: Settings, exempt: Collection[str] = BOUNDED) -> Node:

@@ -8,7 +8,6 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.runtime import Runtime
-from typing_extensions import TypedDict
 
 from langgraph_filesystem.nodes.failures import attempted
 from langgraph_filesystem.nodes.node import Edge, Io, Node
@@ -18,13 +17,7 @@ from langgraph_filesystem.nodes.settings import Settings
 from langgraph_filesystem.state.backends.protocol import Backend
 from langgraph_filesystem.state.mounts import Mount
 
-__all__ = ("ModelInput", "after_model", "load_model", "model_node")
-
-
-class ModelInput(TypedDict):
-    """What the model reads."""
-
-    messages: list[AnyMessage]
+__all__ = ("after_model", "load_model", "model_node")
 
 
 def model_node(

@@ -9,23 +9,16 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
-from typing_extensions import TypedDict
 
 from langgraph_filesystem.nodes.answers import error_reply
 from langgraph_filesystem.nodes.calls import open_calls
 from langgraph_filesystem.nodes.node import Io, Node
 
-__all__ = ("PrepareInput", "prepare_node")
+__all__ = "prepare_node"
 
 _CANCELLED = (
     "The call was cancelled before it was answered: the run had stopped. Repeat it if needed."
 )
-
-
-class PrepareInput(TypedDict):
-    """What `prepare` reads."""
-
-    messages: list[AnyMessage]
 
 
 def prepare_node() -> Node:

@@ -16,8 +16,6 @@ from langgraph_filesystem.nodes.failures import attempted
 from langgraph_filesystem.nodes.node import Io, Node
 from langgraph_filesystem.nodes.operation import calls_of_task
 from langgraph_filesystem.nodes.running import read_channels
-from langgraph_filesystem.state.channels import check_files
-from langgraph_filesystem.state.errors import InvalidFiles
 
 __all__ = ("tools_node",)
 

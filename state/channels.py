@@ -17,10 +17,10 @@ __all__ = ("FilesChannel", "MessagesChannel", "SeenChannel", "check_files", "mer
 
 _SNAPSHOT_EVERY = 100
 """Updates between two snapshots of a small channel: LangGraph's own default."""
-_SNAPSHOT_SHARE = 1024
-"""A snapshot is worth writing once for as many updates as the channel has kilobytes: so snapshots
-add at most about 1 kB to an update, however large the files are. Measured with 1,000 edits of a
-1 MB file: a snapshot every 100 updates cost 10 kB an edit, this costs 1 kB."""
+_SNAPSHOT_SHARE = 256
+"""Characters of a channel for each update that may pass before a snapshot: so snapshots add at most
+about 256 characters to an update, however large the files are. Measured with 1,000 edits of a 1 MB
+file: a snapshot every 100 updates costs 10 kB an edit."""
 
 
 class StateChannel(DeltaChannel[Any]):

@@ -70,7 +70,7 @@ def apply_write(files: Files, path: str, write: FileData | FileEdit | None) -> N
         files.pop(path, None)
     elif _is_edit(write):
         old = files.get(path)
-        if old is not None and old.get("encoding", "utf-8") == "utf-8":
+        if old is not None:
             files[path] = _edited(old, write)
     else:
         files[path] = _with_birth(write, files.get(path))
@@ -79,7 +79,11 @@ def apply_write(files: Files, path: str, write: FileData | FileEdit | None) -> N
 def merge_updates(
     one: Mapping[str, FileData | FileEdit | None], other: Mapping[str, FileData | FileEdit | None]
 ) -> dict[str, FileData | FileEdit | None]:
-    """Return one update that does what the two do one after the other."""
+    """Return one update that does what the two do one after the other.
+
+    A file that is written again after it was deleted must say when it was created, as those of
+    backends do: the time of the deleted one would come back otherwise.
+    """
     merged = dict(one)
     for path, write in other.items():
         merged[path] = _followed_by(merged[path], write) if path in merged else write
@@ -107,7 +111,9 @@ def checked_update(update: object) -> dict[str, FileData | FileEdit | None]:
             raise InvalidFiles(f"`files`: {refused}") from None
         if normal == "/":
             raise InvalidFiles(f"`files`: {path!r} is the root, which can't be a file.")
-        checked[normal] = _checked_write(normal, write)
+        whole = _checked_write(normal, write)
+        # Two spellings of one path are two writes, in the order in which they stand.
+        checked[normal] = _followed_by(checked[normal], whole) if normal in checked else whole
     return checked
 
 
@@ -189,6 +195,9 @@ def _is_edit(write: FileData | FileEdit | None) -> TypeIs[FileEdit]:
 
 
 def _edited(old: FileData, write: FileEdit) -> FileData:
+    if old.get("encoding", "utf-8") != "utf-8":
+        # It was text when the edit was made: the other branch's bytes stay.
+        return old
     new = old.copy()
     new["content"] = apply_edits(old["content"], write["edits"])
     if "modified_at" in write:
@@ -206,11 +215,13 @@ def _with_birth(write: FileData, old: FileData | None) -> FileData:
 def _followed_by(
     first: FileData | FileEdit | None, second: FileData | FileEdit | None
 ) -> FileData | FileEdit | None:
+    if second is None:
+        return None
     if not _is_edit(second):
-        return second
+        return second if first is None or _is_edit(first) else _with_birth(second, first)
     if first is None:
         # An edit of a file that was just deleted does nothing.
         return None
     if not _is_edit(first):
         return _edited(first, second)
-    return {**second, "edits": [*first["edits"], *second["edits"]]}
+    return {**first, **second, "edits": [*first["edits"], *second["edits"]]}

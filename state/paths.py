@@ -18,7 +18,7 @@ MAX_NAME_BYTES = 255
 MAX_PATH_BYTES = 4096
 """`PATH_MAX` on Linux."""
 
-_DRIVE = re.compile(r"/?[A-Za-z]:")
+_DRIVE = re.compile(r"[A-Za-z]:")
 _PLAIN = re.compile(r"(?:/[A-Za-z0-9_\-][A-Za-z0-9_\-.]{0,63}){1,32}")
 """Most paths there are: normal as they stand, so the checks below can be left out."""
 
@@ -67,9 +67,10 @@ def _normalize(path: str) -> str:
         raise PathRefused(path, "it has a NUL character.")
     if path[0] == "~":
         raise PathRefused(path, "`~` is not expanded. Give an absolute path.")
-    if _DRIVE.match(path):
-        raise PathRefused(path, "there are no drive letters. Give a path that begins with `/`.")
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
+    # Of the parts, not of the text: `./C:/x` and `\\\\C:\\x` would be drives once they are normal.
+    if parts and _DRIVE.match(parts[0]):
+        raise PathRefused(path, "there are no drive letters. Give a path that begins with `/`.")
     for part in parts:
         _check_name(path, part)
     normal = "/" + "/".join(parts)

@@ -11,6 +11,7 @@ from langgraph_filesystem.state.files import FileData
 __all__ = (
     "CHANNELS",
     "PRIVATE",
+    "Conversation",
     "FilesystemState",
     "Route",
     "extended_schema",
@@ -46,6 +47,12 @@ class FilesystemState(TypedDict):
     """Path to the digest of what the agent last read or wrote there."""
     routes: NotRequired[list[Route]]
     """The plan of the current wave."""
+
+
+class Conversation(TypedDict):
+    """What most nodes read: the messages, so that the files are not repeated in their inputs."""
+
+    messages: list[AnyMessage]
 
 
 CHANNELS = ("messages", "files", "seen", "routes")

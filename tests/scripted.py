@@ -8,7 +8,8 @@ from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableLambda
+from pydantic import Field
 
 from langgraph_filesystem import create_filesystem_agent
 
@@ -23,13 +24,17 @@ class ScriptedModel(BaseChatModel):
     """
 
     script: list[AIMessage]
-    bound: list[Any] = []
+    bound: list[Any] = Field(default_factory=list)
     """What was bound, in a list that copies of the model share."""
-    asked: list[list[BaseMessage]] = []
+    asked: list[list[BaseMessage]] = Field(default_factory=list)
     """What the model was given at each turn."""
 
+    structured: dict[str, Any] = Field(default_factory=dict)
+    """What the model says when it is asked for a schema."""
+
     def __init__(self, script: Sequence[AIMessage] = (), **fields: Any) -> None:
-        super().__init__(script=list(script), bound=[], asked=[], **fields)
+        fields["script"] = list(script)
+        super().__init__(**fields)
 
     @property
     def _llm_type(self) -> str:
@@ -38,6 +43,9 @@ class ScriptedModel(BaseChatModel):
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, AIMessage]:
         self.bound.extend(tools)
         return self
+
+    def with_structured_output(self, schema: Any, **kwargs: Any) -> Runnable[Any, Any]:
+        return RunnableLambda(lambda messages: schema(**self.structured))
 
     def _generate(
         self,
@@ -93,9 +101,7 @@ def _agent_and_input(
     turns: Sequence[Any], files: Any, options: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
     script = [
-        turn
-        if isinstance(turn, AIMessage)
-        else says(*(turn if isinstance(turn, list) else [turn]))
+        turn if isinstance(turn, AIMessage) else says(*(turn if isinstance(turn, list) else [turn]))
         for turn in turns
     ]
     given: dict[str, Any] = {"messages": [HumanMessage("go")]}

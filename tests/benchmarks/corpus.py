@@ -55,7 +55,7 @@ def many_files(count: int, size: int = 1_000) -> dict[str, str]:
 
 
 def _paths() -> Iterator[str]:
-    numbers = {key: 0 for key in product(_TOPICS, _LAYERS, _NAMES)}
+    numbers = dict.fromkeys(product(_TOPICS, _LAYERS, _NAMES), 0)
     for topic, layer, name in cycle(numbers):
         number = numbers[topic, layer, name]
         numbers[topic, layer, name] += 1

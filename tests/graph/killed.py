@@ -1,7 +1,7 @@
 """A program that runs an agent, kills it at random moments, and resumes it until it is done.
 
-Run by `test_kill.py`. This process imports everything once and forks, so that a life begins in a few
-milliseconds and most of it is spent in the graph.
+Run by `test_kill.py`. This process imports everything once and forks, so that a life begins in a
+few milliseconds and most of it is spent in the graph.
 """
 
 import json
@@ -90,7 +90,8 @@ def main(database: Path, kills: int, turns: int, seed: int) -> None:
     begin = time.monotonic()
     life(database, "measure", turns, 60)
     whole = time.monotonic() - begin
-    killed, outcomes = 0, []
+    killed = 0
+    outcomes: list[dict[str, Any]] = []
     while killed < kills:
         thread = f"t{len(outcomes)}"
         deaths = 0

@@ -119,7 +119,8 @@ class Meeting:
 async def test_calls_on_different_paths_overlap(mode: str) -> None:
     calls = [call("read_file", file_path=path) for path in ("/a", "/b")]
     model = ScriptedModel([says(*calls)])
-    agent = create_filesystem_agent(model, mounts={"/": Meeting()})
+    mounts: Any = {"/": Meeting()}
+    agent = create_filesystem_agent(model, mounts=mounts)
     given = {"messages": [HumanMessage("go")]}
     state = await agent.ainvoke(given) if mode == "async" else agent.invoke(given)
     assert all("met" in text for text in texts(state).values())

@@ -98,8 +98,7 @@ def test_lines_are_numbered_as_by_grep(content: str) -> None:
         for row in reply.text.split("\n")[:-1]
     ]
     found = answer(
-        call("grep", pattern="", regex=True, output_mode="content", path="/a")
-        | {"args": {"pattern": "^", "regex": True, "output_mode": "content", "path": "/a"}},
+        call("grep", pattern="^", regex=True, output_mode="content", path="/a"),
         files={"/a": content},
     )
     rows = [int(row.split(":")[1]) for row in found.text.split("\n") if row.startswith("/a:")]

@@ -1,0 +1,199 @@
+"""`edit_file`: exact text gives way, in a file whose content is known."""
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+
+from langgraph_filesystem import create_filesystem_agent
+from tests.nodes.backends import Shelf
+from tests.scripted import ScriptedModel, answers, arun, call, run, says
+
+READ = call("read_file", file_path="/a")
+
+
+def edit(old: str, new: str, path: str = "/a", **args: Any) -> dict[str, Any]:
+    return call("edit_file", file_path=path, old_string=old, new_string=new, **args)
+
+
+def test_text_is_replaced_and_counted() -> None:
+    state = run(READ, edit("two", "2"), files={"/a": "one\ntwo\nthree"})
+    reply = answers(state)[-1]
+    assert state["files"]["/a"]["content"] == "one\n2\nthree"
+    assert reply.text == "Edited /a in 1 place."
+    assert reply.artifact["replacements"] == 1
+    assert reply.artifact["diff"].split("\n")[-2:] == ["-two", "+2"]
+
+
+def test_replace_all_replaces_every_place() -> None:
+    state = run(READ, edit("x", "yy", replace_all=True), files={"/a": "x\nx\nx"})
+    assert state["files"]["/a"]["content"] == "yy\nyy\nyy"
+    assert answers(state)[-1].text == "Edited /a in 3 places."
+
+
+def test_line_ends_of_the_file_are_kept() -> None:
+    state = run(READ, edit("one\ntwo", "1\n2"), files={"/a": "one\r\ntwo\r\n"})
+    assert state["files"]["/a"]["content"] == "1\r\n2\r\n"
+
+
+def test_a_diff_that_would_take_too_long_is_left_out() -> None:
+    state = run(READ, edit("x", "y" * 20_001), files={"/a": "x"})
+    assert answers(state)[-1].artifact == {"replacements": 1, "diff": None}
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        ({"old_string": "thre e"}, "The nearest line is 3: 'three'."),
+        ({"old_string": "two\nfour"}, "Line 2 begins like it: 'two'. Check white space"),
+        ({"old_string": "#####"}, "No line is like it: read the file again."),
+        ({"old_string": " \t "}, "Only white space was given"),
+        ({"old_string": "e"}, "stands 3 times in the file (line 1, 3, 3)"),
+        ({"old_string": ""}, "`old_string` is empty"),
+        ({"old_string": "two", "new_string": "two"}, "are the same text"),
+        ({"old_string": "two", "new_string": "\udfff"}, "lone surrogate"),
+        ({"file_path": "/gone"}, "/gone: no such file or directory"),
+        ({"file_path": "/d"}, "/d: is a directory, not a file"),
+        ({"file_path": "/"}, "/: is a directory, not a file"),
+        ({"file_path": "/m"}, "/m: "),
+        ({"file_path": "/b.bin"}, "/b.bin: binary content (1 bytes)"),
+        ({"new_string": None}, "`new_string`: Input should be a valid string"),
+    ],
+)
+def test_an_edit_that_fails_helps(args: dict[str, Any], problem: str) -> None:
+    files = {
+        "/a": "one\ntwo\nthree\n",
+        "/d/f": "",
+        "/b.bin": {"content": "/w==", "encoding": "base64"},
+    }
+    given = {"file_path": "/a", "old_string": "one", "new_string": "1", **args}
+    reads = [READ, call("read_file", file_path="/b.bin")]
+    state = run(reads, call("edit_file", **given), files=files, mounts={"/m": Shelf()})
+    reply = answers(state)[-1]
+    assert reply.status == "error"
+    assert problem in reply.text
+    assert state["files"]["/a"]["content"] == "one\ntwo\nthree\n"
+
+
+def test_many_places_are_counted_and_the_first_are_named() -> None:
+    state = run(READ, edit("x", "y"), files={"/a": "x\n" * 50})
+    assert "stands 50 times in the file (line 1, 2, 3, 4, 5, ...)" in answers(state)[-1].text
+
+
+def test_an_unread_file_is_not_edited() -> None:
+    state = run(edit("one", "two"), files={"/a": "one"})
+    assert "/a: it has not been read in this conversation" in answers(state)[0].text
+    assert state["files"]["/a"]["content"] == "one"
+
+
+def test_an_unread_file_is_edited_where_that_is_wanted() -> None:
+    state = run(edit("one", "two"), files={"/a": "one"}, read_before_edit=False)
+    assert state["files"]["/a"]["content"] == "two"
+
+
+@pytest.mark.parametrize(
+    ("know", "names"),
+    [
+        (call("grep", pattern="one", output_mode="content"), "searching"),
+        (call("ls"), "listing"),
+        (call("glob", pattern="*"), "finding"),
+    ],
+)
+def test_only_reading_and_writing_make_a_file_known(know: Any, names: str) -> None:
+    state = run(know, edit("one", "two"), files={"/a": "one"})
+    assert answers(state)[-1].status == "error", names
+
+
+@pytest.mark.parametrize(
+    "know",
+    [
+        [READ],
+        [call("read_file", file_path="/a", limit=1)],
+        [call("delete", file_path="/a"), call("write_file", file_path="/a", content="one")],
+        [
+            READ,
+            call("move", source="/a", destination="/b"),
+            call("move", source="/b", destination="/a"),
+        ],
+    ],
+    ids=["read", "read in part", "written", "read and moved"],
+)
+def test_a_known_file_is_edited(know: list[Any]) -> None:
+    state = run(*know, edit("one", "two"), files={"/a": "one"})
+    assert state["files"]["/a"]["content"] == "two"
+
+
+def test_a_file_that_is_known_no_more_is_not_edited() -> None:
+    state = run(
+        READ,
+        call("delete", file_path="/a"),
+        call("move", source="/b", destination="/a"),
+        edit("one", "two"),
+        files={"/a": "one", "/b": "one"},
+    )
+    assert "has not been read" in answers(state)[-1].text
+
+
+@pytest.mark.parametrize("how", ["update_state", "input"])
+def test_a_file_that_changed_since_must_be_read_again(how: str) -> None:
+    script = [says(READ)]
+    model = ScriptedModel(script)
+    agent = create_filesystem_agent(model, checkpointer=InMemorySaver())
+    config: Any = {"configurable": {"thread_id": "1"}}
+    agent.invoke({"messages": [HumanMessage("read")], "files": {"/a": "one"}}, config)
+    model.script[:] = [says(edit("one", "two")), says(READ), says(edit("one", "two"))]
+    given: dict[str, Any] = {"messages": [HumanMessage("edit")]}
+    if how == "input":
+        given["files"] = {"/a": "one, changed"}
+    else:
+        agent.update_state(config, {"files": {"/a": "one, changed"}})
+    state = agent.invoke(given, config)
+    first, _, third = answers(state)[1:]
+    assert "/a: it has changed since it was last read" in first.text
+    assert third.status == "success"
+    assert state["files"]["/a"]["content"] == "two, changed"
+
+
+def test_a_known_file_stays_known_over_runs_of_a_thread() -> None:
+    model = ScriptedModel([says(READ)])
+    agent = create_filesystem_agent(model, checkpointer=InMemorySaver())
+    config: Any = {"configurable": {"thread_id": "1"}}
+    agent.invoke({"messages": [HumanMessage("read")], "files": {"/a": "one"}}, config)
+    model.script[:] = [says(edit("one", "two"))]
+    state = agent.invoke({"messages": [HumanMessage("edit")]}, config)
+    assert state["files"]["/a"]["content"] == "two"
+
+
+def test_a_failed_edit_between_others_changes_nothing() -> None:
+    edits = [edit("1", "2"), edit("gone", "x"), edit("2", "3")]
+    state = run(READ, edits, files={"/a": "1"})
+    assert [reply.status for reply in answers(state)[1:]] == ["success", "error", "success"]
+    assert state["files"]["/a"]["content"] == "3"
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_a_backend_of_other_people_is_guarded_the_same_way(mode: str) -> None:
+    shelf = Shelf(a="one")
+    turns = [
+        edit("one", "two", "/s/a"),
+        call("read_file", file_path="/s/a"),
+        [edit("one", "two", "/s/a"), edit("two", "three", "/s/a")],
+    ]
+    mounts = {"/s": shelf}
+    state = await arun(*turns, mounts=mounts) if mode == "async" else run(*turns, mounts=mounts)
+    assert [reply.status for reply in answers(state)] == ["error", *["success"] * 3]
+    assert shelf.files == {"/a": b"three"}
+
+
+def test_a_backend_file_changed_by_others_must_be_read_again() -> None:
+    shelf = Shelf(a="one")
+    model = ScriptedModel([says(call("read_file", file_path="/s/a"))])
+    agent = create_filesystem_agent(model, mounts={"/s": shelf}, checkpointer=InMemorySaver())
+    config: Any = {"configurable": {"thread_id": "1"}}
+    agent.invoke({"messages": [HumanMessage("read")]}, config)
+    shelf.put("/a", "one, changed")
+    model.script[:] = [says(edit("one", "two", "/s/a"))]
+    state = agent.invoke({"messages": [HumanMessage("edit")]}, config)
+    assert "has changed since" in answers(state)[-1].text
+    assert shelf.files == {"/a": b"one, changed"}
