@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from langgraph.channels import DeltaChannel
+from langgraph.channels.binop import _get_overwrite
 from langgraph.types import Overwrite
 
 from langgraph_filesystem.state.errors import InvalidFiles
@@ -29,7 +30,7 @@ class StateChannel(DeltaChannel[Any]):
     The reducers here never change a value in place, so a copy of the channel may share it.
     """
 
-    __slots__ = ("_frequency", "declared", "weight")
+    __slots__ = ("_frequency", "_weighed", "declared", "weight")
 
     def __init__(
         self,
@@ -39,7 +40,7 @@ class StateChannel(DeltaChannel[Any]):
         snapshot_frequency: int = _SNAPSHOT_EVERY,
     ) -> None:
         self.declared = typ
-        self.weight = 0
+        self.weight = self._weighed = 0
         super().__init__(reducer, typ, snapshot_frequency=snapshot_frequency)
 
     @property
@@ -63,23 +64,43 @@ class StateChannel(DeltaChannel[Any]):
 
     def copy(self) -> Self:
         new = self._empty()
-        new.value, new.weight = self.value, self.weight
+        new.value, new.weight, new._weighed = self.value, self.weight, self._weighed
         return new
 
     def from_checkpoint(self, checkpoint: Any) -> Self:
         loaded = super().from_checkpoint(checkpoint)
         new = self._empty()
-        new.value, new.weight = loaded.value, _weigh(loaded.value)
+        new.value = loaded.value
+        new.weight = new._weighed = _weigh(loaded.value)
         return new
 
     def replay_writes(self, writes: Sequence[Any]) -> None:
-        super().replay_writes(writes)
-        self.weight += _weigh([write for _, _, write in writes])
+        reduced = [(task, key, self._reduced(value)) for task, key, value in writes]
+        super().replay_writes(reduced)
+        self._grow([value for _, _, value in reduced])
 
     def update(self, values: Sequence[Any]) -> bool:
-        changed = super().update(values)
-        self.weight += _weigh(values)
+        reduced = [self._reduced(value) for value in values]
+        changed = super().update(reduced)
+        self._grow(reduced)
         return changed
+
+    def _reduced(self, value: Any) -> Any:
+        """LangGraph takes the value of an `Overwrite` as it is: here it goes through the reducer."""
+        is_overwrite, new = _get_overwrite(value)
+        if not is_overwrite:
+            return value
+        return Overwrite(self.reducer(self.typ(), [] if new is None else [new]))
+
+    def _grow(self, written: Sequence[Any]) -> None:
+        """Add what was written; once that may be twice too much, weigh the value itself.
+
+        To weigh it each time would cost a pass over all files; never to weigh it would let a file
+        that is written over and over again put off the next snapshot for ever.
+        """
+        self.weight += _weigh(written)
+        if self.weight > 2 * self._weighed:
+            self.weight = self._weighed = _weigh(self.value)
 
     def _empty(self) -> Self:
         new = self.__class__(self.reducer, self.declared, snapshot_frequency=self._frequency)
@@ -100,9 +121,6 @@ class FilesChannel(StateChannel):
         snapshot_frequency: int = _SNAPSHOT_EVERY,
     ) -> None:
         super().__init__(reducer, typ or dict, snapshot_frequency=snapshot_frequency)
-
-    def update(self, values: Sequence[Any]) -> bool:
-        return super().update([_checked_overwrite(value) for value in values])
 
     def replay_writes(self, writes: Sequence[Any]) -> None:
         # `update_state` stores a write before it applies it, so one that was refused may lie in
@@ -149,24 +167,10 @@ class SeenChannel(StateChannel):
         super().__init__(reducer, typ or dict, snapshot_frequency=snapshot_frequency)
 
 
-_OVERWRITE = "__overwrite__"
-"""The key by which clients of the HTTP API write an `Overwrite`."""
-
-
-def _checked_overwrite(value: Any) -> Any:
-    """LangGraph takes the value of an `Overwrite` as it is: here it goes through the reducer."""
-    if isinstance(value, Overwrite):
-        return Overwrite(merge_files({}, [value.value or {}]))
-    if isinstance(value, dict) and value.keys() == {_OVERWRITE}:
-        return Overwrite(merge_files({}, [value[_OVERWRITE] or {}]))
-    return value
-
-
 def check_files(value: Any) -> None:
     """Raise `InvalidFiles` for a value that the `files` channel would refuse."""
-    checked = _checked_overwrite(value)
-    if not isinstance(checked, Overwrite):
-        merge_files({}, [checked])
+    is_overwrite, new = _get_overwrite(value)
+    merge_files({}, [new if is_overwrite else value])
 
 
 def _is_files(value: Any) -> bool:
@@ -185,6 +189,8 @@ def _weigh(value: Any) -> int:
         return sum(map(_weigh, value.values()))
     if isinstance(value, list | tuple):
         return sum(map(_weigh, value))
+    if isinstance(value, Overwrite):
+        return _weigh(value.value)
     content = getattr(value, "content", None)
     if content is not None:
         return _weigh(content) + _weigh(getattr(value, "tool_calls", None))

@@ -99,6 +99,9 @@ def file_bytes(file: FileData) -> bytes:
 
 def checked_update(update: object) -> dict[str, FileData | FileEdit | None]:
     """Return the update with normal paths and whole values, or raise `InvalidFiles`."""
+    if update is None:
+        # What a client sends that has no files: `{"files": null}`.
+        return {}
     if not isinstance(update, Mapping):
         raise InvalidFiles(
             f"`files` must be a mapping of paths to files, not {type(update).__name__}."

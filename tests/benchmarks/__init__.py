@@ -1,1 +1,1 @@
-"""What the package costs, beside its peers: `make bench`, or `python -m tests.benchmarks --help`."""
+"""What the package costs, beside its peers: `make bench`, or `python -m tests.benchmarks -h`."""

@@ -7,7 +7,7 @@ from tests.benchmarks import checkpoint_bytes, edit_bytes, imports, many_files, 
 from tests.benchmarks.contestants import peers
 from tests.benchmarks.rows import printed
 
-_ALL = {
+ALL = {
     "turns": turns,
     "imports": imports,
     "many_files": many_files,
@@ -19,16 +19,16 @@ _ALL = {
 def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="name", help=f"any of: {', '.join(_ALL)}")
+    parser.add_argument("names", nargs="*", metavar="name", help=f"any of: {', '.join(ALL)}")
     parser.add_argument("--quick", action="store_true", help="one round, which says little")
     options = parser.parse_args()
-    if unknown := set(options.names) - set(_ALL):
+    if unknown := set(options.names) - set(ALL):
         parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")
     if not peers():
         print("The peers are not installed: `make bench` installs them.")
     rows = []
-    for name in options.names or _ALL:
-        benchmark = _ALL[name]
+    for name in options.names or ALL:
+        benchmark = ALL[name]
         found = benchmark.measure(rounds=1) if options.quick else benchmark.measure()
         print(printed(benchmark.title, found), flush=True)
         rows += found

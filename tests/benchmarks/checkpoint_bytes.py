@@ -36,8 +36,9 @@ def measure(
     # `create_deep_agent` would summarize so long a conversation, which is another thing.
     if with_peers and peers():
         chosen.append(("SqliteSaver", MIDDLEWARE, open_plain_sqlite))
+    kinds = (("source code", real_text, _TARGET), ("random text", random_text, None))
     rows = []
-    for what, text, target in (("source code", real_text, _TARGET), ("random text", random_text, None)):
+    for what, text, target in kinds:
         written = {f"/src/module_{n:02}.py": text(n, size) for n in range(files)}
         for saver, contestant, opener in chosen:
             stored, said = _measure(contestant, opener, dict(written), edits)

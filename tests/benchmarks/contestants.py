@@ -56,7 +56,7 @@ def peers() -> list[Contestant]:
 
 
 def with_savers(contestant: Contestant) -> dict[str, Opener]:
-    """Return what a contestant is measured on: no saver, and SQLite with the same pragmas for all."""
+    """Return what a contestant is measured on; SQLite has the same pragmas for all."""
     if contestant is OURS:
         return {
             "no saver": open_no_saver,

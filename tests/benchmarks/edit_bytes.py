@@ -1,6 +1,7 @@
 """`edit_bytes`: what one small edit of a large file adds to the database."""
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -21,17 +22,24 @@ _TARGET = 3.0
 _PEER_SHARE = 20
 """The peer makes so many times fewer edits: each of them stores the whole file."""
 _PATH = "/src/large.py"
+Resume = Callable[[Contestant, Opener, Path, str], float]
 
 
 def measure(
-    rounds: int = 1, edits: int = 1_000, size: int = 1_000_000, *, with_peers: bool = True
+    rounds: int = 1,
+    edits: int = 1_000,
+    size: int = 1_000_000,
+    *,
+    with_peers: bool = True,
+    in_fresh_process: bool = True,
 ) -> list[Row]:
     """Return the bytes, which are the same in each round, and what it takes to read them again."""
-    rows = _measure(OURS, "open_sqlite", open_our_sqlite, edits, size, _TARGET)
-    rows += _measure(OURS, "SqliteSaver", open_plain_sqlite, edits, size)
+    resume = _resume_in_fresh_process if in_fresh_process else _resume
+    rows = _measure(OURS, "open_sqlite", open_our_sqlite, edits, size, resume, _TARGET)
+    rows += _measure(OURS, "SqliteSaver", open_plain_sqlite, edits, size, resume)
     if with_peers and peers():
         fewer = max(1, edits // _PEER_SHARE)
-        rows += _measure(MIDDLEWARE, "SqliteSaver", open_plain_sqlite, fewer, size)
+        rows += _measure(MIDDLEWARE, "SqliteSaver", open_plain_sqlite, fewer, size, resume)
     return rows
 
 
@@ -41,6 +49,7 @@ def _measure(
     opener: Opener,
     edits: int,
     size: int,
+    resume: Resume,
     target: float | None = None,
 ) -> list[Row]:
     text = with_steps(real_text(0, size), edits)
@@ -58,7 +67,7 @@ def _measure(
         after = text.replace("# [ ]", "# [x]")
         assert files_of(state)[_PATH] == after, contestant.name
         added = (database_bytes(database) - before) / edits / 1000
-        resumed = _in_a_fresh_process(contestant, opener, database, after)
+        resumed = resume(contestant, opener, database, after)
     name = f"{contestant.name}, {saver}"
     return [
         Row("added by an edit", name, added, "kB", target=target),
@@ -67,7 +76,7 @@ def _measure(
     ]
 
 
-def _in_a_fresh_process(
+def _resume_in_fresh_process(
     contestant: Contestant, opener: Opener, database: Path, expected: str
 ) -> float:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
@@ -76,11 +85,11 @@ def _in_a_fresh_process(
 
 def _resume(contestant: Contestant, opener: Opener, database: Path, expected: str) -> float:
     """Return the milliseconds from opening the database to the state, imports not counted."""
-    agent_of = contestant.build
-    agent_of(ScriptedModel(turns=[]), None)
+    model = ScriptedModel(turns=[])
+    contestant.build(model, None)
     start = time.perf_counter()
     with opener(database) as saver:
-        state = agent_of(ScriptedModel(turns=[]), saver).get_state(CONFIG)
+        state = contestant.build(model, saver).get_state(CONFIG)
     milliseconds = (time.perf_counter() - start) * 1000
     assert files_of(state.values)[_PATH] == expected, contestant.name
     return milliseconds

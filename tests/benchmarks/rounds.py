@@ -1,4 +1,4 @@
-"""Rounds in which the contestants take turns, so that a busy moment of the machine hits them all."""
+"""Rounds in which the contestants take turns: a busy moment of the machine hits them all."""
 
 import gc
 import statistics

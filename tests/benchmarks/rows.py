@@ -29,8 +29,7 @@ class Row:
 
 def printed(title: str, rows: Sequence[Row]) -> str:
     """Return the rows as a table."""
-    cells = [("what", "contestant", "value", "ratio", "target", "")]
-    cells += [_cells(row) for row in rows]
+    cells = [["what", "contestant", "value", "ratio", "target", ""], *map(_cells, rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
         "  ".join(
@@ -43,13 +42,13 @@ def printed(title: str, rows: Sequence[Row]) -> str:
     return "\n".join(["", title, "", *lines])
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: Row) -> list[str]:
     digits = 2 if abs(row.value) < 100 else 0
-    return (
+    return [
         row.what,
         row.contestant,
         f"{row.value:,.{digits}f} {row.unit}",
         "" if row.ratio is None else f"{row.ratio:.2f}x",
         "" if row.target is None else f"<= {row.target:g}",
         {None: "", True: "ok", False: "MISSED"}[row.met],
-    )
+    ]

@@ -39,7 +39,7 @@ class ScriptedModel(BaseChatModel):
         return "scripted"
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, AIMessage]:
-        """Bind nothing. A real model converts the schemas here, which some peers pay at each turn."""
+        """Bind nothing. A real model converts schemas here, which some peers pay at each turn."""
         return self
 
     def _generate(

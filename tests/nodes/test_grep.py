@@ -1,0 +1,205 @@
+"""`grep`: lines by what is in them, in three forms, in every mount."""
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from langgraph_filesystem import create_filesystem_agent
+from langgraph_filesystem.state.backends import StateBackend
+from tests.nodes.backends import Broken, Shelf
+from tests.nodes.test_ls import FORGING, is_plain
+from tests.scripted import ScriptedModel, answer, answers, arun, call, says
+
+FILES = {
+    "/a.py": "import os\nprint(1)\nprint(2)\n",
+    "/d/b.py": "PRINT(3)",
+    "/d/c.md": "a.b\naxb\n",
+    "/img.png": {"content": "cHJpbnQ=", "encoding": "base64"},
+}
+
+
+def grep(pattern: str, **args: Any) -> dict[str, Any]:
+    return call("grep", pattern=pattern, **args)
+
+
+CONTENT: dict[str, Any] = {"output_mode": "content"}
+COUNT: dict[str, Any] = {"output_mode": "count"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "args", "rows"),
+    [
+        ("print", {}, ["/a.py"]),
+        ("print", {"ignore_case": True}, ["/a.py", "/d/b.py"]),
+        ("print", CONTENT, ["/a.py:2:print(1)", "/a.py:3:print(2)"]),
+        ("print", COUNT, ["/a.py:2"]),
+        ("a.b", CONTENT, ["/d/c.md:1:a.b"]),
+        ("a.b", CONTENT | {"regex": True}, ["/d/c.md:1:a.b", "/d/c.md:2:axb"]),
+        ("A.B", COUNT | {"regex": True, "ignore_case": True}, ["/d/c.md:2"]),
+        (r"^p\w+\(\d\)$", COUNT | {"regex": True}, ["/a.py:2"]),
+        ("p", {"path": "/d", "ignore_case": True}, ["/d/b.py"]),
+        ("print", {"path": "/a.py"}, ["/a.py"]),
+        ("print", CONTENT | {"path": "a.py"}, ["/a.py:2:print(1)", "/a.py:3:print(2)"]),
+        ("i", {"glob": "*.py"}, ["/a.py"]),
+        ("b", {"glob": "d/*"}, ["/d/c.md"]),
+        ("b", {"glob": "*.md", "path": "/d"}, ["/d/c.md"]),
+        ("(1", CONTENT, ["/a.py:2:print(1)"]),
+        ("nowhere", {}, ["No line in / matches nowhere."]),
+    ],
+)
+def test_lines_are_found(pattern: str, args: dict[str, Any], rows: list[str]) -> None:
+    assert answer(grep(pattern, **args), files=FILES).text.split("\n") == rows
+
+
+@pytest.mark.parametrize(
+    ("context", "rows"),
+    [
+        (0, ["/a:3:x", "/a:5:x", "/b:1:x"]),
+        (1, ["/a-2-two", "/a:3:x", "/a-4-four", "/a:5:x", "/a-6-six", "--", "/b:1:x"]),
+        (
+            50,
+            [
+                *["/a-1-one", "/a-2-two", "/a:3:x", "/a-4-four"],
+                *["/a:5:x", "/a-6-six", "/a-7-seven", "--", "/b:1:x"],
+            ],
+        ),
+    ],
+)
+def test_context_is_shown_once_with_gaps_marked(context: int, rows: list[str]) -> None:
+    files = {"/a": "one\ntwo\nx\nfour\nx\nsix\nseven\n", "/b": "x"}
+    reply = answer(grep("x", **CONTENT, context=context, glob="[ab]"), files=files)
+    found = [row for row in reply.text.split("\n") if row != "/a-6-six" or context]
+    assert found == rows
+
+
+@pytest.mark.parametrize("mode", ["content", "count", "files_with_matches"])
+@pytest.mark.parametrize(("most", "lines"), [(1, 1), (3, 3), (4, 4), (5, 5), (6, 5), (10**30, 5)])
+def test_no_more_lines_than_asked_for_are_found_in_all(mode: str, most: int, lines: int) -> None:
+    mounts = {"/m": Shelf(f="x\nx"), "/n": StateBackend()}
+    files = {"/a": "x\nx", "/n/g": "x"}
+    reply = answer(grep("x", output_mode=mode, max_count=most), files=files, mounts=mounts)
+    assert reply.artifact["lines"] == lines
+    assert reply.artifact["truncated"] is (most < 5)
+    assert ("there are more matches" in reply.text) is (most < 5)
+    rows = [row for row in reply.text.split("\n") if row.startswith("/")]
+    if mode == "content":
+        assert len(rows) == lines
+    if mode == "count":
+        assert sum(int(row.rpartition(":")[2]) for row in rows) == lines
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        ({"pattern": ""}, "The pattern is empty"),
+        ({"pattern": "a\nb"}, "The pattern spans lines"),
+        ({"pattern": "(", "regex": True}, "The regex '(' is malformed"),
+        ({"pattern": "x" * 2_001}, "longer than 2000 characters"),
+        ({"pattern": "x", "path": "/gone"}, "/gone: no such file or directory"),
+        ({"pattern": "x", "glob": "../*"}, "has a `..` part"),
+        ({"pattern": "x", "glob": ""}, "The glob pattern is empty"),
+        ({"pattern": "x", "output_mode": "all"}, "`output_mode`: Input should be"),
+        ({"pattern": "x", "context": 51}, "`context`: Input should be less than or equal to 50"),
+        ({"pattern": "x", "context": -1}, "`context`: Input should be greater"),
+        ({"pattern": "x", "max_count": 0}, "`max_count`: Input should be greater"),
+        ({}, "`pattern`: Field required"),
+    ],
+)
+@pytest.mark.parametrize("mounts", [None, {"/n": StateBackend()}], ids=["one mount", "two mounts"])
+def test_what_can_not_be_searched_says_why(args: dict[str, Any], problem: str, mounts: Any) -> None:
+    reply = answer(call("grep", **args), files=FILES, mounts=mounts)
+    assert reply.status == "error"
+    assert problem in reply.text
+
+
+def test_a_regex_that_would_never_end_is_an_error() -> None:
+    reply = answer(grep(r"(a|a)+$", regex=True, path="/a"), files={"/a": "a" * 50 + "b"})
+    assert reply.status == "error"
+    assert "Write it without nested repetitions" in reply.text
+
+
+@pytest.mark.parametrize(
+    ("args", "rows"),
+    [
+        ({}, ["/a.py:1:x", "/m/f:2:x", "/m/z/g:1:x"]),
+        ({"path": "/m"}, ["/m/f:2:x", "/m/z/g:1:x"]),
+        ({"path": "/m/z"}, ["/m/z/g:1:x"]),
+        ({"glob": "f"}, ["/m/f:2:x"]),
+        ({"glob": "m/*"}, ["/m/f:2:x"]),
+        ({"glob": "m/**"}, ["/m/f:2:x", "/m/z/g:1:x"]),
+        ({"glob": "*.py"}, ["/a.py:1:x"]),
+    ],
+)
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_every_mount_is_searched_under_its_full_path(
+    args: dict[str, Any], rows: list[str], mode: str
+) -> None:
+    mounts = {"/m": Shelf(f="y\nx", z__hidden="x"), "/m/z": Shelf(g="x")}
+    options: Any = {"files": {"/a.py": "x"}, "mounts": mounts}
+    asked = grep("x", **CONTENT, **args)
+    state = await arun(asked, **options) if mode == "async" else None
+    reply = answers(state)[0] if state else answer(asked, **options)
+    assert reply.text.split("\n") == rows
+
+
+def test_a_mount_that_fails_is_reported_and_the_others_answer() -> None:
+    reply = answer(
+        grep("x"), files={"/a": "x"}, mounts={"/m": Broken(RuntimeError("boom")), "/n": Shelf(f="x")}
+    )
+    assert reply.text == "/a\n/n/f\n[/m: grep /m failed: RuntimeError: boom]"
+
+
+@pytest.mark.parametrize("option", ["regex", "ignore_case"])
+def test_a_backend_that_knows_no_regex_is_not_searched_as_if_it_did(option: str) -> None:
+    reply = answer(
+        grep("x", **{option: True}), files={"/a": "x"}, mounts={"/m": Shelf(f="x")}
+    )
+    assert reply.text == (
+        f"/a\n[/m: /m: the backend mounted at /m can't search with `{option}`. Search without it.]"
+    )
+    alone = answer(grep("x", path="/m", **{option: True}), mounts={"/m": Shelf(f="x")})
+    assert alone.status == "error"
+
+
+@pytest.mark.parametrize("name", FORGING.values(), ids=FORGING)
+@pytest.mark.parametrize("mode", ["content", "count", "files_with_matches"])
+def test_a_name_or_a_line_can_not_forge_a_match(name: str, mode: str) -> None:
+    line = name.replace("\n", "\r")
+    files = {f"/d/{name}": line, "/d/z": "x"}
+    reply = answer(grep("x", output_mode=mode), files=files)
+    rows = reply.text.split("\n")
+    assert len(rows) == 2
+    assert all(map(is_plain, rows))
+
+
+def test_tabs_in_lines_stay_tabs() -> None:
+    assert answer(grep("x", **CONTENT), files={"/a": "\tx\ty"}).text == "/a:1:\tx\ty"
+
+
+@pytest.mark.parametrize("evict_over", [None, 20_000, 600])
+@pytest.mark.parametrize("mode", ["content", "count", "files_with_matches"])
+def test_thousands_of_matches_are_cut_with_a_note(evict_over: int | None, mode: str) -> None:
+    files = {f"/{'n' * 50}{number:05}": "\x1bx\n\u202ex\n" * 10 for number in range(5_000)}
+    reply = answer(grep("x", output_mode=mode), files=files, evict_over=evict_over)
+    assert len(reply.text) <= min(100_000, (evict_over or 25_000) * 4)
+    assert "more lines left out: narrow the path or the pattern]" in reply.text
+    reply.text.encode()
+
+
+def test_lines_of_a_megabyte_are_cut() -> None:
+    files = {f"/{number}": "x" * 1_000_000 for number in range(20)}
+    reply = answer(grep("x", **CONTENT), files=files)
+    rows = reply.text.split("\n")
+    assert len(rows) == 20
+    assert all(row.endswith("x [... 1,000,000 characters]") for row in rows)
+
+
+def test_the_search_reports_its_progress() -> None:
+    agent = create_filesystem_agent(ScriptedModel([says(grep("x", id="g"))]))
+    given: Any = {"messages": [HumanMessage("go")], "files": {"/a": "x\nx", "/b": "x"}}
+    events = list(agent.stream(given, stream_mode="custom"))
+    assert events == [
+        {"operation": "grep", "call": "g", "event": "search", "pattern": "x", "path": "/"},
+        {"operation": "grep", "call": "g", "event": "found", "files": 2, "lines": 3},
+    ]
