@@ -14,22 +14,39 @@ as it is stored here, because
 """
 
 import asyncio
+import json
 import os
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
 from typing import Any, NamedTuple
 
 import aiosqlite
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    get_checkpoint_metadata,
+)
+from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.base import BaseStore, Op, PutOp, Result
 from langgraph.store.sqlite import AsyncSqliteStore, SqliteStore
 
-from langgraph_filesystem.compact import layout
+from langgraph_filesystem.compact import (
+    CheckpointRow,
+    Names,
+    WriteRow,
+    add_checkpoint,
+    add_writes,
+    layout,
+)
 from langgraph_filesystem.compression import CompressedSerializer
 
 __all__ = ("SqlitePersistence", "aopen_sqlite", "open_sqlite")
@@ -93,6 +110,11 @@ async def aopen_sqlite(path: str | os.PathLike[str]) -> AsyncIterator[SqlitePers
 class CompactSqliteSaver(SqliteSaver):
     """LangGraph's saver on a prepared file, with whole numbers as versions."""
 
+    def __init__(self, connection: sqlite3.Connection, *, serde: SerializerProtocol) -> None:
+        super().__init__(connection, serde=serde)
+        query = "SELECT 1 FROM sqlite_schema WHERE name = 'compact_names'"
+        self._names = Names() if connection.execute(query).fetchone() else None
+
     def setup(self) -> None:
         """Do nothing: the file is prepared before it is opened."""
         self.is_setup = True
@@ -109,6 +131,58 @@ class CompactSqliteSaver(SqliteSaver):
     def get_next_version(self, current: Any, channel: None) -> Any:
         """Return the next whole number."""
         return BaseCheckpointSaver.get_next_version(self, current, channel)
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Store a checkpoint."""
+        place = config["configurable"]
+        details = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False)
+        row = CheckpointRow(
+            str(place["thread_id"]),
+            place["checkpoint_ns"],
+            checkpoint["id"],
+            place.get("checkpoint_id"),
+            *self.serde.dumps_typed(checkpoint),
+            details.encode("utf-8", "ignore"),
+        )
+        if not self._stored(add_checkpoint, {row.type}, row):
+            return super().put(config, checkpoint, metadata, new_versions)
+        stored = {key: place[key] for key in ("thread_id", "checkpoint_ns")}
+        return {"configurable": {**stored, "checkpoint_id": checkpoint["id"]}}
+
+    def put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """Store what a task wrote."""
+        keys = ("thread_id", "checkpoint_ns", "checkpoint_id")
+        place = tuple(str(config["configurable"][key]) for key in keys)
+        rows = [
+            WriteRow(WRITES_IDX_MAP.get(name, idx), name, *self.serde.dumps_typed(value))
+            for idx, (name, value) in enumerate(writes)
+        ]
+        replace = all(name in WRITES_IDX_MAP for name, _ in writes)
+        names = {name for row in rows for name in (row.channel, row.type)}
+        task = (task_id, task_path)
+        if not self._stored(add_writes, names, place, task, rows, replace):
+            super().put_writes(config, writes, task_id, task_path)
+
+    def _stored(self, add: Callable[..., bool], names: set[str], *row: Any) -> bool:
+        """Say whether the numbered tables took a row: they may not be there, or lack its parent."""
+        if self._names is None:
+            return False
+        with self.cursor() as cursor:
+            if not self._names.knows(*names):
+                self._names.learn(self.conn)
+            return add(cursor, self._names, *row)
 
 
 class AsyncCompactSqliteSaver(AsyncSqliteSaver):

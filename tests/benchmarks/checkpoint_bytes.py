@@ -45,7 +45,8 @@ def measure(
             own = target if opener is open_our_sqlite else None
             name = f"{contestant.name}, {saver}"
             rows.append(Row(what, name, stored / 1000, "kB", stored / said, own))
-        rows.append(Row(what, "the conversation itself", said / 1000, "kB"))
+            if opener is open_our_sqlite:
+                rows.append(Row(what, "the conversation itself", said / 1000, "kB"))
     return rows
 
 

@@ -11,7 +11,10 @@ K = TypeVar("K", bound=Hashable)
 
 
 def medians(measures: Mapping[K, Callable[[], float]], rounds: int) -> dict[K, float]:
-    """Return the median of what each measure gives, after one round that does not count."""
+    """Return the median of what each measure gives, after one round that warms up.
+
+    With no other rounds, that one counts.
+    """
     found: dict[K, list[float]] = {key: [] for key in measures}
     for number in range(rounds + 1):
         order = list(measures)
@@ -20,6 +23,6 @@ def medians(measures: Mapping[K, Callable[[], float]], rounds: int) -> dict[K, f
         for key in order[start:] + order[:start]:
             gc.collect()
             value = measures[key]()
-            if number:
+            if number or not rounds:
                 found[key].append(value)
     return {key: statistics.median(values) for key, values in found.items()}

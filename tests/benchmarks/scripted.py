@@ -1,4 +1,4 @@
-"""The chat model of every contestant: it says what it was told to say, at no cost of its own."""
+"""The chat model of every contestant: it says what it was told to say, and binds tools as others do."""
 
 import time
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import PrivateAttr
 
 __all__ = ("Call", "ScriptedModel", "call")
@@ -39,8 +40,8 @@ class ScriptedModel(BaseChatModel):
         return "scripted"
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, AIMessage]:
-        """Bind nothing. A real model converts schemas here, which some peers pay at each turn."""
-        return self
+        """Convert the tools to schemas, as every provider's model does when tools are bound."""
+        return self.bind(tools=[convert_to_openai_tool(item) for item in tools])
 
     def _generate(
         self,
