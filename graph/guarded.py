@@ -1,4 +1,4 @@
-"""A compiled graph that looks at files before LangGraph stores them.
+"""A compiled graph that looks at files and messages before LangGraph stores them.
 
 LangGraph stores an input, or an update of the state, before it hands it to the reducers. A reducer
 that refuses comes too late then: what it refused lies in the database, and is refused again at each
@@ -12,13 +12,13 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateUpdate
 
-from langgraph_filesystem.state.channels import check_files
+from langgraph_filesystem.state.channels import check_write
 
 __all__ = ("GuardedGraph", "guarded")
 
 
 class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
-    """Refuses what is not files at the door; all else is LangGraph's."""
+    """Refuses at the door what the reducers would refuse; all else is LangGraph's."""
 
     def stream(self, input: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
         """Check the input, then stream; `invoke` comes through here too."""
@@ -60,11 +60,11 @@ def _check(value: Any) -> None:
     if isinstance(value, Command):
         value = value.update
     if isinstance(value, dict):
-        if value.get("files") is not None:
-            check_files(value["files"])
+        for channel, write in value.items():
+            check_write(channel, write)
     elif isinstance(value, list | tuple):
         for item in value:
-            if isinstance(item, list | tuple) and len(item) == 2 and item[0] == "files":
-                check_files(item[1])
-            elif isinstance(item, StateUpdate):
+            if isinstance(item, StateUpdate):
                 _check(item.values)
+            elif isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
+                check_write(*item)

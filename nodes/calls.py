@@ -1,7 +1,7 @@
 """The calls of an AI message: which there are, which are answered, and what is wrong with them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,13 +45,15 @@ def unanswered(messages: Sequence[AnyMessage]) -> list[Call]:
     return open_calls(message, answers) if message else []
 
 
-def open_calls(message: AIMessage, answers: Sequence[ToolMessage]) -> list[Call]:
-    """Return the calls of a message that the answers leave open.
+def open_calls(
+    message: AIMessage, answers: Sequence[ToolMessage], ids: Collection[str] | None = None
+) -> list[Call]:
+    """Return the calls of a message, or those with some ids, that the answers leave open.
 
     An answer of ours is known by its own id. Any other (a person's, another node's) answers the
     first call with its `tool_call_id` that is still open.
     """
-    calls = calls_of(message)
+    calls = calls_of(message, ids)
     ours = {answer_id(call.message, call.position) for call in calls}
     done = {answer.id for answer in answers if answer.id in ours}
     foreign = [answer.tool_call_id for answer in answers if answer.id not in ours]
@@ -66,17 +68,19 @@ def open_calls(message: AIMessage, answers: Sequence[ToolMessage]) -> list[Call]
     return left
 
 
-def calls_of(message: AIMessage) -> list[Call]:
-    """Return all calls of a message, malformed ones included."""
+def calls_of(message: AIMessage, ids: Collection[str] | None = None) -> list[Call]:
+    """Return all calls of a message, or those with some ids, malformed ones included."""
     calls: list[Call] = []
     known: set[str] = set()
-    for raw in [*message.tool_calls, *message.invalid_tool_calls]:
+    for position, raw in enumerate([*message.tool_calls, *message.invalid_tool_calls]):
         id, name = raw.get("id") or "", raw.get("name") or ""
+        if ids is not None and id not in ids:
+            continue
         problem = _problem_of_id(id, known)
         if raw.get("type") == "invalid_tool_call":
             problem = problem or _problem_of_args(str(raw.get("error") or ""))
         known.add(id)
-        calls.append(Call(message.id or "", len(calls), id, name, raw.get("args"), problem))
+        calls.append(Call(message.id or "", position, id, name, raw.get("args"), problem))
     return calls
 
 

@@ -124,7 +124,7 @@ def _block_text(block: Any) -> str:
 async def _evicted(message: AnyMessage, filesystem: Filesystem, settings: Settings) -> AnyMessage:
     text = valid(_text_of(message))
     path = await _kept(_name_of(message), text, filesystem)
-    lines = text.count("\n") + 1
+    lines = text.count("\n") + (not text.endswith("\n"))
     shown = preview(text, (settings.evict_over or 0) * CHARACTERS_PER_TOKEN // 2)
     notice = (
         f"[too large for the conversation: {len(text):,} characters in {lines:,} lines are kept in "

@@ -245,10 +245,9 @@ class Filesystem:
 
     def _backend_for(self, mount: Mount, path: str) -> Any:
         """A result that a mount refused to take lies in the state, and is read from there."""
-        backend = self._backend(mount)
-        if not is_within(path, EVICTED) or isinstance(backend, BoundStateBackend):
-            return backend
-        return BoundStateBackend(self._files, mount.prefix) if path in self._files else backend
+        if is_within(path, EVICTED) and path in self._files:
+            return BoundStateBackend(self._files, mount.prefix)
+        return self._backend(mount)
 
     async def _call(self, mount: Mount, path: str, method: str, *args: Any, **options: Any) -> Any:
         backend = self._backend_for(mount, path)
@@ -265,11 +264,9 @@ class Filesystem:
         """Apply an update to this view, so that the next call of the task sees it."""
         if not self._owned:
             self._files, self._owned = dict(self._files), True
-            self._opened = {
-                prefix: backend
-                for prefix, backend in self._opened.items()
-                if not isinstance(backend, BoundStateBackend)
-            }
+            for prefix, backend in self._opened.items():
+                if isinstance(backend, BoundStateBackend):
+                    self._opened[prefix] = BoundStateBackend(self._files, prefix)
         for path, write in update.items():
             apply_write(self._files, path, write)
         self.files_update = merge_updates(self.files_update, update)

@@ -9,6 +9,8 @@ from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.runtime import Runtime
 
+from langgraph_filesystem.nodes.answers import valid
+from langgraph_filesystem.nodes.calls import last_ai_message
 from langgraph_filesystem.nodes.failures import attempted
 from langgraph_filesystem.nodes.node import Edge, Io, Node
 from langgraph_filesystem.nodes.operations import Operation, tool_schemas
@@ -59,8 +61,10 @@ def after_model(end: str) -> Edge:
     """Return the edge behind the model: to the router if it calls anything, else to the end."""
 
     def choose(state: Any) -> str:
-        last = state["messages"][-1]
-        return "router" if _calls_something(last) else end
+        # A person may have answered calls already: what is behind the message doesn't matter.
+        message, _ = last_ai_message(state["messages"])
+        calls = message is not None and (message.tool_calls or message.invalid_tool_calls)
+        return "router" if calls else end
 
     return Edge("after_model", choose)
 
@@ -82,10 +86,6 @@ def load_model(model: str | BaseChatModel) -> BaseChatModel:
         ) from None
     loaded: BaseChatModel = init_chat_model(model)
     return loaded
-
-
-def _calls_something(message: AnyMessage) -> bool:
-    return isinstance(message, AIMessage) and bool(message.tool_calls or message.invalid_tool_calls)
 
 
 def _is_uncertain(operations: Mapping[str, Operation], settings: Settings) -> bool:
@@ -133,7 +133,7 @@ def _storable_value(value: Any, depth: int = 0) -> Any:
     if depth > _MAX_DEPTH:
         return "a value that is nested too deeply"
     if isinstance(value, dict):
-        return {str(key): _storable_value(item, depth + 1) for key, item in value.items()}
+        return {valid(str(key)): _storable_value(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list):
         return [_storable_value(item, depth + 1) for item in value]
     return value

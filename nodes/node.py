@@ -6,7 +6,7 @@ so that the function runs to its end at the first step; in an async run it await
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -42,7 +42,7 @@ class _Awaiting:
         function = getattr(target, method)
         if method in getattr(target, "instant", ()):
             return function(*args, **_taken(function, optional))
-        return await asyncio.to_thread(function, *args, **_taken(function, optional))
+        return await asyncio.to_thread(_called, function, args, _taken(function, optional))
 
     async def invoke(self, runnable: Runnable[Any, Any], value: Any, config: RunnableConfig) -> Any:
         return await runnable.ainvoke(value, config)
@@ -87,6 +87,14 @@ class Edge(Runnable[Any, Any]):
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Return where to go."""
         return self._choose(input)
+
+
+def _called(function: Callable[..., Any], args: Sequence[Any], optional: dict[str, Any]) -> Any:
+    try:
+        return function(*args, **optional)
+    except StopIteration as stopped:
+        # A future can't carry it: before Python 3.12 the event loop would wait for ever.
+        raise RuntimeError(f"StopIteration: {stopped}") from None
 
 
 def takes(function: Callable[..., Any], keyword: str) -> bool:

@@ -50,7 +50,8 @@ def calls_of_task(task: dict[str, Any], messages: list[Any]) -> list[Call]:
     message, answers = last_ai_message(messages)
     if message is None or message.id != task["message"]:
         return []
-    calls = {call.id: call for call in open_calls(message, answers) if not call.problem}
+    left = open_calls(message, answers, frozenset(task["calls"]))
+    calls = {call.id: call for call in left if not call.problem}
     return [calls[id] for id in task["calls"] if id in calls]
 
 

@@ -14,7 +14,7 @@ from langgraph_filesystem.nodes.answers import error_reply
 from langgraph_filesystem.nodes.calls import open_calls
 from langgraph_filesystem.nodes.node import Io, Node
 
-__all__ = "prepare_node"
+__all__ = ("prepare_node",)
 
 _CANCELLED = (
     "The call was cancelled before it was answered: the run had stopped. Repeat it if needed."

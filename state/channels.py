@@ -3,25 +3,37 @@
 `DeltaChannel` is beta in LangGraph: whatever of it changes, changes here.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from langgraph.channels import DeltaChannel
-from langgraph.channels.binop import _get_overwrite
+from langgraph.channels.binop import _get_overwrite  # an `Overwrite` has three forms
 from langgraph.types import Overwrite
 
 from langgraph_filesystem.state.errors import InvalidFiles
 from langgraph_filesystem.state.files import merge_files
 from langgraph_filesystem.state.messages import merge_messages
 
-__all__ = ("FilesChannel", "MessagesChannel", "SeenChannel", "check_files", "merge_seen")
+__all__ = (
+    "FilesChannel",
+    "MessagesChannel",
+    "SeenChannel",
+    "check_files",
+    "check_write",
+    "merge_seen",
+)
 
 _SNAPSHOT_EVERY = 100
 """Updates between two snapshots of a small channel: LangGraph's own default."""
-_SNAPSHOT_SHARE = 256
+_SNAPSHOT_SHARE = 512
 """Characters of a channel for each update that may pass before a snapshot: so snapshots add at most
-about 256 characters to an update, however large the files are. Measured with 1,000 edits of a 1 MB
+about 512 characters to an update, which SQLite compresses. Measured with 1,000 edits of a 1 MB
 file: a snapshot every 100 updates costs 10 kB an edit."""
+_REPLAYED = 2_000_000_000
+"""Characters that may be replayed to load a channel. Each edit copies its file: measured, 1,000
+edits of a 1 MB file take 0.5 s to replay. Beyond about 1 MB this makes snapshots come sooner, and
+an edit dearer, so that no thread takes seconds to load."""
 
 
 class StateChannel(DeltaChannel[Any]):
@@ -31,6 +43,9 @@ class StateChannel(DeltaChannel[Any]):
     """
 
     __slots__ = ("_frequency", "_weighed", "declared", "weight")
+
+    _replayed = sys.maxsize
+    """How much may be replayed where an update costs as much as the whole value."""
 
     def __init__(
         self,
@@ -46,7 +61,8 @@ class StateChannel(DeltaChannel[Any]):
     @property
     def snapshot_frequency(self) -> int:
         """Return how many updates may pass until the next snapshot."""
-        return max(self._frequency, self.weight // _SNAPSHOT_SHARE)
+        spaced = self.weight // _SNAPSHOT_SHARE
+        return max(self._frequency, min(spaced, self._replayed // max(1, self.weight)))
 
     @snapshot_frequency.setter
     def snapshot_frequency(self, frequency: int) -> None:
@@ -80,13 +96,16 @@ class StateChannel(DeltaChannel[Any]):
         self._grow([value for _, _, value in reduced])
 
     def update(self, values: Sequence[Any]) -> bool:
+        # LangGraph asks every channel at every step, most of them with nothing.
+        if not values:
+            return False
         reduced = [self._reduced(value) for value in values]
         changed = super().update(reduced)
         self._grow(reduced)
         return changed
 
     def _reduced(self, value: Any) -> Any:
-        """LangGraph takes the value of an `Overwrite` as it is: here it goes through the reducer."""
+        """LangGraph takes the value of an `Overwrite` as it is: here it is reduced too."""
         is_overwrite, new = _get_overwrite(value)
         if not is_overwrite:
             return value
@@ -112,6 +131,8 @@ class FilesChannel(StateChannel):
     """The files of a thread. What is not files is refused when it is written."""
 
     __slots__ = ()
+
+    _replayed = _REPLAYED
 
     def __init__(
         self,
@@ -167,10 +188,23 @@ class SeenChannel(StateChannel):
         super().__init__(reducer, typ or dict, snapshot_frequency=snapshot_frequency)
 
 
+def check_write(channel: str, value: Any) -> None:
+    """Raise what a channel raises for a value that it refuses."""
+    if channel in _CHANNELS:
+        _CHANNELS[channel]().update([value])
+
+
 def check_files(value: Any) -> None:
     """Raise `InvalidFiles` for a value that the `files` channel would refuse."""
     is_overwrite, new = _get_overwrite(value)
     merge_files({}, [new if is_overwrite else value])
+
+
+_CHANNELS: dict[str, Callable[[], StateChannel]] = {
+    "files": FilesChannel,
+    "messages": MessagesChannel,
+    "seen": SeenChannel,
+}
 
 
 def _is_files(value: Any) -> bool:

@@ -8,43 +8,44 @@
 >>> match = compile_glob("src/**/*.{py,md}")
 >>> match("src/a/b.py"), match("src/c.md"), match("d.py")
 (True, True, False)
+
+A pattern is matched name by name, and what stands between two `**` at the first place where it
+fits: no pattern tries a path in more ways than it has names. One regex for the whole path would try
+a path of 100 names in millions of ways for four `**`.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+import bracex  # a part of wcmatch, whose own expansion of braces is not public
 from wcmatch import glob as wcglob
 
 from langgraph_filesystem.state.errors import PatternRefused
 
 __all__ = ("compile_glob",)
 
-_FLAGS = wcglob.GLOBSTAR | wcglob.BRACE | wcglob.DOTGLOB | wcglob.FORCEUNIX
+_FLAGS = wcglob.DOTGLOB | wcglob.FORCEUNIX
 _MAX_LENGTH = 1_000
 _MAX_ALTERNATIVES = 256
 """How many patterns the braces may stand for: a brace bomb is an error, not a hang."""
-_MAX_GLOBSTARS = 4
-"""Each `**` multiplies the ways a deep path can be split: with four, a path of 100 names takes
-under 0.1 s in the worst case; with eight, minutes."""
-_ONLY_STARS = re.compile(r"(?:\*\*/)+(?=\*\*(?:/|$))")
+
+NameTest = Callable[[str], object]
 
 
 def compile_glob(pattern: str) -> Callable[[str], bool]:
     """Return a function that says whether a relative path matches the pattern."""
-    anchored = pattern.startswith("/")
-    pattern = _ONLY_STARS.sub("", pattern.strip("/") if anchored else pattern)
     _check(pattern)
-    if "/" not in pattern and not anchored:
-        pattern = pattern if pattern == "**" else f"**/{pattern}"
+    anywhere = "/" not in pattern
     try:
-        matcher = wcglob.compile(pattern, flags=_FLAGS, limit=_MAX_ALTERNATIVES)
-    except Exception as error:  # wcmatch and bracex each have errors of their own
-        raise PatternRefused(f"Glob pattern {_shown(pattern)} is refused: {error}") from None
-    return lambda path: bool(matcher.match(path))
+        spelled = bracex.expand(pattern, keep_escapes=True, limit=_MAX_ALTERNATIVES)
+        tests = [_path_test(one, anywhere) for one in dict.fromkeys(spelled)]
+    except (bracex.ExpansionLimitException, re.error, RecursionError, ValueError) as error:
+        raise PatternRefused(f"Glob pattern {_shown(pattern)} is refused: {error}.") from None
+    return tests[0] if len(tests) == 1 else lambda path: any(test(path) for test in tests)
 
 
 def _check(pattern: str) -> None:
-    if not pattern:
+    if not pattern.strip("/"):
         raise PatternRefused("The glob pattern is empty. Use `**` for every file.")
     if len(pattern) > _MAX_LENGTH:
         raise PatternRefused(f"The glob pattern is longer than {_MAX_LENGTH} characters.")
@@ -52,10 +53,56 @@ def _check(pattern: str) -> None:
         raise PatternRefused("The glob pattern has a NUL character.")
     if ".." in pattern.split("/"):
         raise PatternRefused(f"Glob pattern {_shown(pattern)} has a `..` part; use `path` instead.")
-    if pattern.count("**") > _MAX_GLOBSTARS:
-        raise PatternRefused(
-            f"Glob pattern {_shown(pattern)} has more than {_MAX_GLOBSTARS} `**`. Use fewer."
-        )
+
+
+def _path_test(pattern: str, anywhere: bool) -> Callable[[str], bool]:
+    parts = [part for part in pattern.split("/") if part not in ("", ".")]
+    if not parts or (pattern.endswith("/") and parts[-1] != "**"):
+        return lambda path: False  # a directory is meant, and only files are matched
+    if parts[-1] == "**":
+        parts.append("*")  # `src/**` is what lies below `src`, not `src` itself
+    if anywhere:
+        parts = ["**", *parts]
+    blocks: list[list[NameTest]] = [[]]
+    for part in parts:
+        if part == "**":
+            blocks.append([])
+        else:
+            blocks[-1].append(_name_test(part))
+    if not blocks[0] and len(blocks) == 2 and len(blocks[1]) == 1:
+        # The pattern of most searches: only the name counts. Measured: 15 times as fast.
+        [only] = blocks[1]
+        return lambda path: bool(only(path.rpartition("/")[2]))
+    return lambda path: _fits(blocks, path.split("/"))
+
+
+def _name_test(pattern: str) -> NameTest:
+    [regex], _ = wcglob.translate(pattern, flags=_FLAGS)
+    return re.compile(regex).fullmatch
+
+
+def _fits(blocks: Sequence[Sequence[NameTest]], names: Sequence[str]) -> bool:
+    """Say whether names match blocks of patterns with any number of names between two blocks."""
+    head, tail = blocks[0], blocks[-1]
+    if len(blocks) == 1:
+        return len(names) == len(head) and _stands(head, names, 0)
+    if len(names) < sum(map(len, blocks)):
+        return False
+    at, end = len(head), len(names) - len(tail)
+    if not _stands(tail, names, end) or not _stands(head, names, 0):
+        return False
+    for block in blocks[1:-1]:
+        last = end - len(block)
+        while at <= last and not _stands(block, names, at):
+            at += 1
+        if at > last:
+            return False
+        at += len(block)
+    return True
+
+
+def _stands(block: Sequence[NameTest], names: Sequence[str], at: int) -> bool:
+    return all(test(names[place]) for place, test in enumerate(block, at))
 
 
 def _shown(pattern: str) -> str:

@@ -26,7 +26,9 @@ def merge_messages(left: list[AnyMessage], writes: Sequence[Any]) -> list[AnyMes
     gets one made from its place and its text, never a random one: replaying the same writes must
     give the same ids.
     """
-    kept: list[AnyMessage | None] = list(_typed(left))
+    # What was merged before is typed: to look at the first says it of all.
+    typed = left if left and isinstance(left[0], BaseMessage) else _typed(left)
+    kept: list[AnyMessage | None] = list(typed)
     places: dict[str | None, int] = {
         message.id: place for place, message in enumerate(kept) if message and message.id
     }

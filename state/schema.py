@@ -1,6 +1,6 @@
 """What a thread keeps: the state of the graph."""
 
-from typing import Annotated, Any, NotRequired, get_type_hints
+from typing import Annotated, Any, NotRequired, get_args, get_origin, get_type_hints
 
 from langchain_core.messages import AnyMessage
 from typing_extensions import TypedDict
@@ -84,7 +84,15 @@ def extended_schema(schema: type[Any], **more: Any) -> type[Any]:
 
 
 def _hints(schema: type[Any]) -> dict[str, Any]:
-    return get_type_hints(schema, include_extras=True)
+    hints = get_type_hints(schema, include_extras=True)
+    # What `total=False` leaves open is not in the hints: a copy would require it.
+    left_open: frozenset[str] = getattr(schema, "__optional_keys__", frozenset())
+    return {key: _optional(hint) if key in left_open else hint for key, hint in hints.items()}
+
+
+def _optional(hint: Any) -> Any:
+    bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    return hint if get_origin(bare) is NotRequired else NotRequired[hint]
 
 
 def _made(name: str, hints: dict[str, Any]) -> type[Any]:

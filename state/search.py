@@ -5,10 +5,13 @@ every file. A regex that can't backtrack is matched here. Any other is matched i
 own that is ended when its time is up: Python's `re` holds the interpreter and can't be stopped.
 """
 
+import contextlib
 import json
 import re
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -65,7 +68,7 @@ def _check(query: Query) -> None:
     if query.regex:
         try:
             re.compile(query.pattern)
-        except (re.error, OverflowError, RecursionError) as error:
+        except (re.error, OverflowError, RecursionError, FutureWarning) as error:
             raise PatternRefused(
                 f"The regex {query.pattern[:100]!r} is malformed: {error}. "
                 "Leave `regex` off to look for the text as it is."
@@ -78,7 +81,7 @@ def _collect(found: Iterator[tuple[str, str, list[int]]], query: Query) -> GrepR
     counts: dict[str, int] = {}
     left = query.max_count if query.max_count is not None else sys.maxsize
     result = GrepResult(matches=matches, counts=counts)
-    for path, text, lines in found:
+    for path, text, lines in _until_time_is_up(found, result):
         if left <= 0:
             result.truncated = True
             break
@@ -96,6 +99,15 @@ def _collect(found: Iterator[tuple[str, str, list[int]]], query: Query) -> GrepR
             result.note = f"The search stopped after {_SECONDS:.0f} s; search a smaller directory."
             break
     return result
+
+
+def _until_time_is_up(
+    found: Iterator[tuple[str, str, list[int]]], result: GrepResult
+) -> Iterator[tuple[str, str, list[int]]]:
+    try:
+        yield from found
+    except _Unfinished as unfinished:
+        result.truncated, result.note = True, str(unfinished)
 
 
 def _matches(path: str, text: str, lines: list[int], context: int) -> Iterator[GrepMatch]:
@@ -162,28 +174,70 @@ for line in sys.stdin:
 
 
 def _in_process(files: list[tuple[str, str]], query: Query) -> Iterator[tuple[str, str, list[int]]]:
-    lines = [json.dumps({"pattern": query.pattern, "ignore_case": query.ignore_case})]
-    lines += [json.dumps(text) for _, text in files]
     command = [sys.executable, "-I", "-S", "-c", _CHILD]
+    child = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    late = threading.Timer(_SECONDS, child.kill)
+    late.start()
+    feeder = threading.Thread(target=_feed, args=(child, files, query))
+    feeder.start()
+    answered = 0
     try:
-        done = subprocess.run(
-            command, input="\n".join(lines), capture_output=True, text=True, timeout=_SECONDS
+        for answer in child.stdout or ():
+            path, text = files[answered]
+            answered += 1
+            if found := json.loads(answer):
+                yield path, text, found
+    finally:
+        late.cancel()
+        child.kill()
+        feeder.join()
+        status = child.wait()
+        if child.stdout:
+            child.stdout.close()
+    if answered < len(files):
+        raise _unfinished(query, status, files[answered][0], answered)
+
+
+def _feed(child: "subprocess.Popen[str]", files: list[tuple[str, str]], query: Query) -> None:
+    """Hand the texts over one by one: all of them at once would be in memory twice."""
+    assert child.stdin is not None
+    with contextlib.suppress(BrokenPipeError), child.stdin as pipe:
+        asked = {"pattern": query.pattern, "ignore_case": query.ignore_case}
+        pipe.write(json.dumps(asked) + "\n")
+        for _, text in files:
+            pipe.write(json.dumps(text) + "\n")
+
+
+class _Unfinished(Exception):
+    """The search ended before it had looked at every file, and has some results."""
+
+
+def _unfinished(query: Query, status: int, place: str, answered: int) -> Exception:
+    if status != -signal.SIGKILL:
+        # Half of an answer would look like a whole one.
+        return PatternRefused(
+            f"The regex {query.pattern[:100]!r} could not be matched: the process that tried ended "
+            f"with status {status}. Write a simpler one."
         )
-        out = done.stdout
-    except subprocess.TimeoutExpired as late:
-        answered = (late.stdout or b"").count(b"\n")
-        place = files[min(answered, len(files) - 1)][0]
-        raise PatternRefused(
-            f"The regex {query.pattern[:100]!r} took more than {_SECONDS:.0f} s (at {place}). "
-            "Write it without nested repetitions, or search a smaller directory."
-        ) from None
-    for (path, text), answer in zip(files, out.splitlines(), strict=False):
-        if found := json.loads(answer):
-            yield path, text, found
+    if answered:
+        return _Unfinished(
+            f"The search stopped after {_SECONDS:.0f} s, at {place}; search a smaller directory, "
+            "or write the regex without nested repetitions."
+        )
+    return PatternRefused(
+        f"The regex {query.pattern[:100]!r} took more than {_SECONDS:.0f} s (at {place}). "
+        "Write it without nested repetitions, or search a smaller directory."
+    )
 
 
 def _may_backtrack(pattern: str) -> bool:
-    """Say whether a pattern can try a line in more than a few ways: it repeats or refers back."""
+    """Say whether a pattern can try a line in more than a few ways.
+
+    That takes a repetition, a reference back, or alternatives in more than one place: fifty times
+    `(a|aa)` in a row try a line in as many ways as `(a+)+` does.
+    """
     risky = {
         opcodes.MAX_REPEAT,
         opcodes.MIN_REPEAT,
@@ -192,9 +246,10 @@ def _may_backtrack(pattern: str) -> bool:
         opcodes.GROUPREF_EXISTS,
     }
 
-    def walk(node: Any) -> bool:
+    def ways(node: Any) -> int:
         if isinstance(node, parser.SubPattern):
-            return any(op in risky or walk(args) for op, args in node.data)
-        return isinstance(node, list | tuple) and any(map(walk, node))
+            own = sum(2 * (op in risky) + (op is opcodes.BRANCH) for op, _ in node.data)
+            return own + sum(ways(args) for _, args in node.data)
+        return sum(map(ways, node)) if isinstance(node, list | tuple) else 0
 
-    return walk(parser.parse(pattern))
+    return ways(parser.parse(pattern)) > 1

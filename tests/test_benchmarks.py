@@ -13,7 +13,7 @@ from tests.benchmarks.rows import Row, printed
 
 
 def test_turns_measures_each_saver() -> None:
-    rows = turns.measure(rounds=1, turns=2, contestants=[OURS, BARE])
+    rows = turns.measure(rounds=0, turns=2, contestants=[OURS, BARE])
 
     assert {(row.what, row.contestant) for row in rows} == {
         ("no saver", OURS.name),
@@ -27,7 +27,7 @@ def test_turns_measures_each_saver() -> None:
 
 
 def test_many_files_measures_each_operation() -> None:
-    rows = many_files.measure(rounds=1, turns=2, files=40, contestants=[OURS])
+    rows = many_files.measure(rounds=0, turns=2, files=40, contestants=[OURS])
 
     assert {row.what.partition(",")[0] for row in rows} == {"ls", "glob", "grep", "read_file"}
 
@@ -36,7 +36,7 @@ def test_checkpoint_bytes_sets_the_database_against_the_conversation() -> None:
     rows = checkpoint_bytes.measure(files=2, size=2_000, edits=2, with_peers=False)
 
     assert [row.what for row in rows] == ["source code"] * 3 + ["random text"] * 3
-    assert rows[0].ratio == pytest.approx(rows[0].value / rows[2].value)
+    assert rows[0].ratio == pytest.approx(rows[0].value / rows[1].value)
     assert rows[0].target == 1.5
 
 
@@ -54,7 +54,7 @@ def test_imports_compares_the_package_and_its_factory() -> None:
 
 def test_a_contestant_that_does_not_do_the_work_is_not_measured() -> None:
     with pytest.raises(AssertionError, match="bare"):
-        many_files.measure(rounds=1, turns=1, files=10, contestants=[BARE])
+        many_files.measure(rounds=0, turns=1, files=10, contestants=[BARE])
 
 
 def test_every_module_with_a_measure_is_run() -> None:
@@ -74,8 +74,11 @@ def test_a_table_shows_what_is_missed() -> None:
         ],
     )
 
-    assert table.splitlines()[3:] == [
-        "-------------------------------------------------",
+    assert table.splitlines()[1:] == [
+        "speed",
+        "",
+        "what  contestant    value  ratio  target",
+        "-" * 48,
         "a     ours        1.00 ms",
         "a     peer        2.00 ms  0.50x  <= 0.5      ok",
         "b     x           4.00 kB           <= 3  MISSED",

@@ -1,4 +1,4 @@
-"""The chat model of every contestant: it says what it was told to say, and binds tools as others do."""
+"""The chat model of every contestant: it says what it was told, and binds tools as others do."""
 
 import time
 from collections.abc import Sequence

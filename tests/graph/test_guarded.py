@@ -85,3 +85,20 @@ def test_a_copy_of_the_graph_is_guarded_too() -> None:
     agent = create_filesystem_agent(ScriptedModel()).with_config({"tags": ["copied"]})
     with pytest.raises(FilesystemError):
         agent.invoke({**GO, "files": BAD})
+
+
+@pytest.mark.parametrize("update", [{"messages": 5}, {"messages": [object()]}, {"seen": 5}])
+def test_a_refused_update_of_another_channel_leaves_no_trace_either(
+    tmp_path: Path, update: dict[str, Any]
+) -> None:
+    with open_sqlite(tmp_path / "agent.sqlite") as (checkpointer, _):
+        agent = create_filesystem_agent(ScriptedModel(), checkpointer=checkpointer)
+        agent.invoke(GO, THREAD)
+        before = agent.get_state(THREAD)
+        with pytest.raises((TypeError, ValueError, NotImplementedError)):
+            agent.update_state(THREAD, update)
+        with pytest.raises((TypeError, ValueError, NotImplementedError)):
+            agent.invoke(Command(update=update), THREAD)
+        assert agent.get_state(THREAD) == before
+        agent.update_state(THREAD, {"files": {"/later": "x"}})
+        assert set(agent.get_state(THREAD).values["files"]) == {"/later"}

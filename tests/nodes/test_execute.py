@@ -8,7 +8,7 @@ from langchain_core.messages import HumanMessage
 from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.state.backends.protocol import ExecuteResponse
 from tests.nodes.backends import Broken, PlainShell, Shelf, Shell
-from tests.scripted import ScriptedModel, answer, answers, arun, call, says
+from tests.scripted import ScriptedModel, answer, answers, arun, call, run, says
 
 
 def execute(command: str = "make", **args: Any) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def test_a_factory_without_commands_does_not_stand_before_a_mount_with_them() ->
 
 
 @pytest.mark.parametrize(("asked", "passed"), [({}, None), ({"timeout": 7}, 7)])
-def test_a_timeout_is_passed_on(asked: dict[str, int], passed: int | None) -> None:
+def test_a_timeout_is_passed_on(asked: dict[str, Any], passed: int | None) -> None:
     shell = Shell()
     answer(execute(**asked), mounts={"/": shell})
     assert shell.asked == [{"command": "make", "timeout": passed}]
@@ -131,9 +131,7 @@ def test_a_shell_that_raises_is_an_error_reply() -> None:
 
 def test_output_of_megabytes_is_kept_whole_in_a_file() -> None:
     output = "".join(f"line {number}\n" for number in range(100_000))
-    state_of = {"mounts": {"/work": Shell(output)}}
-    agent = create_filesystem_agent(ScriptedModel([says(execute(id="big"))]), **state_of)
-    state = agent.invoke({"messages": [HumanMessage("go")]})
+    state = run(execute(id="big"), mounts={"/work": Shell(output)})
     [reply] = answers(state)
     assert len(reply.text) < 10_000
     kept = state["files"]["/large_tool_results/big"]["content"]

@@ -9,7 +9,7 @@ from tests.nodes.backends import Broken, Shelf
 from tests.nodes.test_ls import FORGING, is_plain
 from tests.scripted import answer, answers, arun, call
 
-FILES = {path: "" for path in ("/a.py", "/b.md", "/src/c.py", "/src/x/d.py", "/src/x/.e", "/g[1]")}
+FILES = dict.fromkeys(("/a.py", "/b.md", "/src/c.py", "/src/x/d.py", "/src/x/.e", "/g[1]"), "")
 
 
 def glob(pattern: str, **args: Any) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def test_patterns_find_files(pattern: str, path: str, found: str) -> None:
 @pytest.mark.parametrize(
     ("pattern", "path", "found"),
     [
-        ("*.py", "/", "/a.py /m/f.py /m/g/h.py /m/z/deep.py"),
+        ("*.py", "/", "/a.py /m/f.py /m/g/h.py /m/z/deep.py /v/w/x.py"),
         ("m/*.py", "/", "/m/f.py"),
         ("m/**/*.py", "/", "/m/f.py /m/g/h.py /m/z/deep.py"),
         ("*/*.py", "/m", "/m/g/h.py /m/z/deep.py"),
@@ -59,17 +59,16 @@ def test_patterns_find_files(pattern: str, path: str, found: str) -> None:
 async def test_every_mount_is_searched_under_its_full_path(
     pattern: str, path: str, found: str, mode: str
 ) -> None:
-    outer = Shelf(f_py="", g__h_py="", z__hidden_py="")
-    outer.files = {path.replace("_", "."): content for path, content in outer.files.items()}
-    inner, virtual = Shelf(), Shelf()
-    inner.put("/deep.py", "")
-    virtual.put("/x.py", "")
-    mounts = {"/m": outer, "/m/z": inner, "/v/w": virtual}
+    mounts = {"/m": Shelf(), "/m/z": Shelf(), "/v/w": Shelf()}
+    for name in ("/f.py", "/g/h.py", "/z/hidden.py"):
+        mounts["/m"].put(name, "")
+    mounts["/m/z"].put("/deep.py", "")
+    mounts["/v/w"].put("/x.py", "")
     options: Any = {"files": {"/a.py": ""}, "mounts": mounts}
     asked = glob(pattern, path=path)
     state = await arun(asked, **options) if mode == "async" else None
     text = (answers(state)[0] if state else answer(asked, **options)).text
-    assert text.split("\n") == sorted([*found.split(), *(["/v/w/x.py"] if path == "/" and pattern == "*.py" else [])])
+    assert text.split("\n") == found.split()
 
 
 @pytest.mark.parametrize(
@@ -79,7 +78,6 @@ async def test_every_mount_is_searched_under_its_full_path(
         ("../*", "/", "has a `..` part"),
         ("x" * 1_001, "/", "longer than 1000 characters"),
         ("{a,b}" * 20, "/", "is refused"),
-        ("**/a/**/b/**/c/**/d/**", "/", "more than 4 `**`"),
         ("a\0b", "/", "NUL"),
         ("*", "/gone", "/gone: no such file or directory"),
         ("*", "/a.py", "/a.py is a file, not a directory"),

@@ -44,6 +44,7 @@ COUNT: dict[str, Any] = {"output_mode": "count"}
         ("i", {"glob": "*.py"}, ["/a.py"]),
         ("b", {"glob": "d/*"}, ["/d/c.md"]),
         ("b", {"glob": "*.md", "path": "/d"}, ["/d/c.md"]),
+        ("import", {"glob": ""}, ["/a.py"]),
         ("(1", CONTENT, ["/a.py:2:print(1)"]),
         ("nowhere", {}, ["No line in / matches nowhere."]),
     ],
@@ -55,22 +56,15 @@ def test_lines_are_found(pattern: str, args: dict[str, Any], rows: list[str]) ->
 @pytest.mark.parametrize(
     ("context", "rows"),
     [
-        (0, ["/a:3:x", "/a:5:x", "/b:1:x"]),
-        (1, ["/a-2-two", "/a:3:x", "/a-4-four", "/a:5:x", "/a-6-six", "--", "/b:1:x"]),
-        (
-            50,
-            [
-                *["/a-1-one", "/a-2-two", "/a:3:x", "/a-4-four"],
-                *["/a:5:x", "/a-6-six", "/a-7-seven", "--", "/b:1:x"],
-            ],
-        ),
+        (0, "/a:3:X /a:5:X /b:1:X"),
+        (1, "/a-2-two /a:3:X /a-4-four /a:5:X /a-6-six -- /b:1:X"),
+        (50, "/a-1-one /a-2-two /a:3:X /a-4-four /a:5:X /a-6-six /a-7-seven -- /b:1:X"),
     ],
 )
-def test_context_is_shown_once_with_gaps_marked(context: int, rows: list[str]) -> None:
-    files = {"/a": "one\ntwo\nx\nfour\nx\nsix\nseven\n", "/b": "x"}
-    reply = answer(grep("x", **CONTENT, context=context, glob="[ab]"), files=files)
-    found = [row for row in reply.text.split("\n") if row != "/a-6-six" or context]
-    assert found == rows
+def test_context_is_shown_once_with_gaps_marked(context: int, rows: str) -> None:
+    files = {"/a": "one\ntwo\nX\nfour\nX\nsix\nseven\n", "/b": "X"}
+    reply = answer(grep("X", **CONTENT, context=context), files=files)
+    assert reply.text.split("\n") == rows.split()
 
 
 @pytest.mark.parametrize("mode", ["content", "count", "files_with_matches"])
@@ -98,7 +92,6 @@ def test_no_more_lines_than_asked_for_are_found_in_all(mode: str, most: int, lin
         ({"pattern": "x" * 2_001}, "longer than 2000 characters"),
         ({"pattern": "x", "path": "/gone"}, "/gone: no such file or directory"),
         ({"pattern": "x", "glob": "../*"}, "has a `..` part"),
-        ({"pattern": "x", "glob": ""}, "The glob pattern is empty"),
         ({"pattern": "x", "output_mode": "all"}, "`output_mode`: Input should be"),
         ({"pattern": "x", "context": 51}, "`context`: Input should be less than or equal to 50"),
         ({"pattern": "x", "context": -1}, "`context`: Input should be greater"),
@@ -113,10 +106,9 @@ def test_what_can_not_be_searched_says_why(args: dict[str, Any], problem: str, m
     assert problem in reply.text
 
 
-def test_a_regex_that_would_never_end_is_an_error() -> None:
+def test_a_regex_that_would_never_end_is_answered_with_what_to_do() -> None:
     reply = answer(grep(r"(a|a)+$", regex=True, path="/a"), files={"/a": "a" * 50 + "b"})
-    assert reply.status == "error"
-    assert "Write it without nested repetitions" in reply.text
+    assert "without nested repetitions" in reply.text
 
 
 @pytest.mark.parametrize(
@@ -145,16 +137,16 @@ async def test_every_mount_is_searched_under_its_full_path(
 
 def test_a_mount_that_fails_is_reported_and_the_others_answer() -> None:
     reply = answer(
-        grep("x"), files={"/a": "x"}, mounts={"/m": Broken(RuntimeError("boom")), "/n": Shelf(f="x")}
+        grep("x"),
+        files={"/a": "x"},
+        mounts={"/m": Broken(RuntimeError("boom")), "/n": Shelf(f="x")},
     )
     assert reply.text == "/a\n/n/f\n[/m: grep /m failed: RuntimeError: boom]"
 
 
 @pytest.mark.parametrize("option", ["regex", "ignore_case"])
 def test_a_backend_that_knows_no_regex_is_not_searched_as_if_it_did(option: str) -> None:
-    reply = answer(
-        grep("x", **{option: True}), files={"/a": "x"}, mounts={"/m": Shelf(f="x")}
-    )
+    reply = answer(grep("x", **{option: True}), files={"/a": "x"}, mounts={"/m": Shelf(f="x")})
     assert reply.text == (
         f"/a\n[/m: /m: the backend mounted at /m can't search with `{option}`. Search without it.]"
     )

@@ -22,7 +22,8 @@ def read(path: str = "/a", **args: Any) -> dict[str, Any]:
 
 def pages(content: str, limit: int, **options: Any) -> list[Any]:
     """Read a file as a model would, following the footer of each page to the next."""
-    found, args = [], {"offset": 0, "column": 0}
+    found: list[Any] = []
+    args: dict[str, Any] = {"offset": 0, "column": 0}
     for _ in range(1_000):
         page = answer(read(limit=limit, **args), files={"/a": content}, **options)
         assert page.status == "success", page.content
@@ -192,7 +193,7 @@ def in_base64(content: bytes) -> dict[str, str]:
 def test_media_are_content_blocks(name: str, kind: str, mime_type: str) -> None:
     file = in_base64(b"\x89\xff\x00")
     reply = answer(read(f"/{name}"), files={f"/{name}": file})
-    [block] = reply.content
+    [block] = list(reply.content)
     assert isinstance(block, dict)
     assert block["type"] == kind
     assert (block["base64"], block["mime_type"]) == (file["content"], mime_type)

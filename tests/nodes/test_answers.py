@@ -1,0 +1,115 @@
+"""Answers are bounded, valid, and can't be forged."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from langgraph_filesystem.nodes.answers import (
+    MAX_CHARACTERS,
+    Answer,
+    bounded,
+    error_reply,
+    escaped,
+    listed,
+    reply,
+    shown_name,
+    valid,
+)
+from langgraph_filesystem.nodes.calls import Call
+from tests.nodes.test_ls import is_plain
+
+CALL = Call(message="m", position=2, id="id", name="ls", args={})
+
+
+def test_a_reply_answers_its_call() -> None:
+    message = reply(CALL, Answer("text", {"n": 1}))
+    assert (message.tool_call_id, message.id, message.name) == ("id", "m:2", "ls")
+    assert (message.text, message.artifact, message.status) == ("text", {"n": 1}, "success")
+
+
+def test_an_error_reply_says_so() -> None:
+    message = error_reply(CALL, "it broke")
+    assert (message.tool_call_id, message.id, message.name) == ("id", "m:2", "ls")
+    assert (message.text, message.status) == ("Error: it broke", "error")
+
+
+def test_a_reply_without_an_artifact_has_none() -> None:
+    assert reply(CALL, Answer("text")).artifact is None
+
+
+def test_blocks_are_left_as_they_are() -> None:
+    blocks = [{"type": "image", "base64": "x" * 200_000, "mime_type": "image/png"}]
+    assert reply(CALL, Answer(blocks)).content == blocks
+
+
+@given(st.text(st.characters(), max_size=50), st.integers(1, 20_000))
+def test_replies_are_bounded_and_valid(text: str, times: int) -> None:
+    answer, error = reply(CALL, Answer(text * times)), error_reply(CALL, text * times)
+    assert len(answer.text) <= MAX_CHARACTERS
+    assert len(error.text) <= 4_000
+    assert (answer.text + error.text).encode().decode() == answer.text + error.text
+
+
+def test_a_reply_that_goes_to_a_file_is_whole() -> None:
+    assert reply(CALL, Answer("x" * 300_000), limit=None).text == "x" * 300_000
+
+
+@given(st.text(max_size=500), st.integers(120, 300))
+def test_bounded_keeps_head_and_tail(text: str, limit: int) -> None:
+    shown = bounded(text, limit)
+    assert len(shown) <= limit
+    if len(text) <= limit:
+        assert shown == text
+    else:
+        assert shown[0] == text[0]
+        assert shown[-1] == text[-1]
+        assert f"{len(text):,} characters in all" in shown
+
+
+@given(st.text(st.characters(), max_size=50))
+def test_valid_text_can_be_encoded_and_is_no_longer(text: str) -> None:
+    shown = valid(text)
+    assert len(shown) == len(text)
+    assert shown.encode().decode() == shown
+
+
+@given(st.text(st.characters(), max_size=50))
+def test_escaped_text_is_one_plain_line(text: str) -> None:
+    shown = escaped(text)
+    assert "\n" not in shown
+    assert is_plain(shown.replace("\t", ""))
+    assert escaped(shown) == shown
+    shown.encode()
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        ("/plain name.txt", "/plain name.txt"),
+        ("a\nb\rc", r"a\nb\rc"),
+        ("\x1b[31m", r"\x1b[31m"),
+        ("\u202e", r"\u{202e}"),
+        ("\ud800", r"\u{d800}"),
+        ("é日😀", "é日😀"),
+        ("\U000e0001", r"\u{e0001}"),
+    ],
+)
+def test_escapes_look_like_this(raw: str, shown: str) -> None:
+    assert escaped(raw) == shown
+
+
+@given(st.lists(st.text("ab", max_size=80), max_size=60), st.integers(300, 2_000))
+def test_a_list_shows_what_fits_and_counts_the_rest(rows: list[str], budget: int) -> None:
+    text, left = listed(rows, budget, "rows")
+    assert len(text) <= budget
+    shown = text.split("\n") if text or rows else []
+    if left:
+        assert shown[:-1] == rows[: len(rows) - left]
+        assert shown[-1] == f"[{left} more rows left out: narrow the path or the pattern]"
+    else:
+        assert shown == rows
+
+
+def test_a_name_is_cut_to_what_providers_take() -> None:
+    assert shown_name("x" * 100) == "x" * 64
+    assert shown_name("\ud800") == "?"

@@ -1,0 +1,55 @@
+"""Whatever a backend raises becomes words, and what belongs to the graph passes through."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from langgraph.errors import GraphInterrupt
+
+from langgraph_filesystem.nodes.failures import attempted
+from langgraph_filesystem.state.errors import FilesystemError
+
+
+async def raising(error: BaseException) -> None:
+    raise error
+
+
+class Odd(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("error", "problem"),
+    [
+        (FilesystemError("/a: is odd."), "/a: is odd."),
+        (FilesystemError("/a\nb: is odd."), r"/a\nb: is odd."),
+        (ValueError("one\ntwo\x1b"), "read /a failed: ValueError: one\ntwo\\x1b"),
+        (Odd(), "read /a failed: Odd"),
+        (KeyError("key"), "read /a failed: KeyError: 'key'"),
+        (RecursionError("deep"), "read /a failed: RecursionError: deep"),
+        (MemoryError(), "read /a failed: MemoryError"),
+        (AssertionError("no"), "read /a failed: AssertionError: no"),
+    ],
+)
+async def test_an_error_becomes_words(error: Exception, problem: str) -> None:
+    assert await attempted(raising(error), "read /a") == (None, problem)
+
+
+async def test_a_path_can_not_forge_a_line_of_the_words() -> None:
+    _, problem = await attempted(raising(ValueError("x")), "read /a\nb")
+    assert problem == r"read /a\nb failed: ValueError: x"
+
+
+@pytest.mark.parametrize(
+    "error", [GraphInterrupt(()), asyncio.CancelledError(), KeyboardInterrupt()], ids=type
+)
+async def test_what_belongs_to_the_graph_passes_through(error: Any) -> None:
+    with pytest.raises(type(error)):
+        await attempted(raising(error), "read /a")
+
+
+async def test_a_result_comes_back_alone() -> None:
+    async def work() -> int:
+        return 5
+
+    assert await attempted(work(), "add") == (5, None)

@@ -1,0 +1,268 @@
+"""`model`: what is bound, what is said, and that any answer can be kept."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.tools import tool
+from langchain_openai import ChatOpenAI
+
+from langgraph_filesystem import create_filesystem_agent, open_sqlite
+from langgraph_filesystem.nodes.model import after_model, load_model
+from langgraph_filesystem.nodes.operations import OPERATIONS
+from tests.nodes.backends import Shelf, Shell
+from tests.scripted import ScriptedModel, answers, call, says
+
+GIVEN: Any = {"messages": [HumanMessage("go")]}
+
+
+@tool
+def own() -> str:
+    """Do something of one's own."""
+    return "done"
+
+
+def names(bound: list[Any]) -> list[str]:
+    return [item["function"]["name"] if isinstance(item, dict) else item.name for item in bound]
+
+
+FILE_OPERATIONS = [name for name in OPERATIONS if name != "execute"]
+
+
+@pytest.mark.parametrize(
+    ("options", "bound"),
+    [
+        ({}, FILE_OPERATIONS),
+        ({"operations": ["grep", "ls"]}, ["ls", "grep"]),
+        ({"operations": ["execute", "ls"]}, ["ls"]),
+        ({"operations": []}, []),
+        ({"operations": [], "tools": [own]}, ["own"]),
+        ({"tools": [own]}, [*FILE_OPERATIONS, "own"]),
+        ({"mounts": {"/": Shell()}}, list(OPERATIONS)),
+        ({"mounts": {"/w": Shell()}, "operations": ["execute"]}, ["execute"]),
+    ],
+)
+def test_exactly_what_exists_is_bound(options: dict[str, Any], bound: list[str]) -> None:
+    model = ScriptedModel()
+    create_filesystem_agent(model, **options).invoke(GIVEN)
+    assert names(model.bound) == bound
+
+
+class Recording(ScriptedModel):
+    """A model that says which tools it was asked with."""
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        return self.bind(offered=names(list(tools)))
+
+    def _generate(self, messages: Any, *args: Any, offered: Any = (), **kwargs: Any) -> Any:
+        self.bound[:] = offered
+        return super()._generate(messages, *args, **kwargs)
+
+
+@pytest.mark.parametrize("backend", [Shell, Shelf, None])
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_of_a_factory_it_is_decided_when_it_runs(backend: Any, mode: str) -> None:
+    def factory(runtime: Any) -> Any:
+        if backend is None:
+            raise ConnectionError("no route")
+        return backend()
+
+    model = Recording(script=[])
+    agent = create_filesystem_agent(model, mounts={"/": factory})
+    state = await agent.ainvoke(GIVEN) if mode == "async" else agent.invoke(GIVEN)
+    assert state["messages"][-1].text == "done"
+    assert ("execute" in model.bound) is (backend is Shell)
+    assert ("`execute`" in model.asked[0][0].text) is (backend is Shell)
+
+
+def test_tools_are_described_in_words_of_ones_own() -> None:
+    model = ScriptedModel()
+    create_filesystem_agent(model, tool_descriptions={"ls": "Look around."}).invoke(GIVEN)
+    assert model.bound[0]["function"]["description"] == "Look around."
+
+
+def test_the_system_message_comes_first_and_is_not_kept() -> None:
+    model = ScriptedModel([says(call("ls"))])
+    own_prompt = SystemMessage([{"type": "text", "text": "Be kind.", "cache_control": {}}])
+    state = create_filesystem_agent(model, system_prompt=own_prompt).invoke(GIVEN)
+    for asked in model.asked:
+        assert isinstance(asked[0], SystemMessage)
+        [first, second] = list(asked[0].content)
+        assert first == {"type": "text", "text": "Be kind.", "cache_control": {}}
+        assert isinstance(second, dict)
+        assert second["text"].startswith("## Files")
+        assert not any(isinstance(message, SystemMessage) for message in asked[1:])
+    assert not any(isinstance(message, SystemMessage) for message in state["messages"])
+
+
+def test_without_operations_the_prompt_is_the_users_alone() -> None:
+    model = ScriptedModel()
+    create_filesystem_agent(model, operations=[], system_prompt="Be kind.").invoke(GIVEN)
+    assert model.asked[0][0].content == "Be kind."
+
+
+def test_a_model_is_made_from_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    assert isinstance(load_model("openai:gpt-5"), ChatOpenAI)
+    assert "model" in create_filesystem_agent("openai:gpt-5").get_graph().nodes
+
+
+def test_without_the_extra_a_name_is_an_error_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "langchain.chat_models", None)
+    with pytest.raises(ImportError, match=r"langgraph-filesystem\[models\]"):
+        create_filesystem_agent("openai:gpt-5")
+
+
+@pytest.mark.parametrize("model", [None, 5, object()])
+def test_what_is_no_model_is_refused(model: Any) -> None:
+    with pytest.raises(ValueError, match="`model` must be a chat model or its name"):
+        create_filesystem_agent(model)
+
+
+@pytest.mark.parametrize("id", ["same", "", None])
+def test_messages_with_the_same_id_are_all_kept(id: str | None) -> None:
+    script = [
+        AIMessage("", id=id, tool_calls=[call("write_file", "a", file_path=f"/{n}", content="")])
+        for n in range(3)
+    ]
+    state = create_filesystem_agent(ScriptedModel([*script, AIMessage("end", id=id)])).invoke(GIVEN)
+    assert [message.type for message in state["messages"]] == [
+        "human",
+        *["ai", "tool"] * 3,
+        "ai",
+    ]
+    assert sorted(state["files"]) == ["/0", "/1", "/2"]
+    ids = [message.id for message in state["messages"]]
+    assert len(set(ids)) == len(ids)
+    assert all(ids)
+
+
+def nested(depth: int) -> Any:
+    value: Any = "deep"
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+ODD_ARGS: dict[str, Any] = {
+    "a huge number": 10**30,
+    "a number of 20,000 digits": 10**20_000,
+    "a negative one": -(2**63) - 1,
+    "nested lists": nested(300),
+    "a lone surrogate": "\ud800",
+    "surrogates in keys": {"\udfff": "\ud800"},
+    "not a number": float("nan"),
+    "infinity": float("inf"),
+    "NUL": "a\0b",
+}
+
+
+@pytest.mark.parametrize("value", ODD_ARGS.values(), ids=ODD_ARGS)
+@pytest.mark.parametrize("name", ["ls", "own", "write_file"])
+def test_arguments_that_no_checkpoint_holds_do_not_end_the_run(
+    value: Any, name: str, tmp_path: Path
+) -> None:
+    args = {"ls": {"path": value}, "own": {"odd": value}, "write_file": {"content": value}}[name]
+    script = [says({"name": name, "args": args, "id": "a", "type": "tool_call"})]
+    with open_sqlite(tmp_path / "db") as (saver, _):
+        agent = create_filesystem_agent(ScriptedModel(script), [own], checkpointer=saver)
+        config: Any = {"configurable": {"thread_id": "1"}}
+        state = agent.invoke(GIVEN, config)
+        assert state["messages"][-1].text == "done"
+        assert len(answers(state)) == 1
+        kept = agent.get_state(config).values["messages"]
+        assert [message.type for message in kept] == ["human", "ai", "tool", "ai"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        AIMessage("\ud800"),
+        AIMessage([{"type": "text", "text": "\ud800"}]),
+        AIMessage("", tool_calls=[call("ls\ud800", "a")]),
+        AIMessage("", tool_calls=[call("ls", "a\ud800")]),
+        AIMessage(
+            "",
+            invalid_tool_calls=[
+                {
+                    "name": "ls",
+                    "args": "{\ud800",
+                    "id": "a",
+                    "error": "\ud800",
+                    "type": "invalid_tool_call",
+                }
+            ],
+        ),
+    ],
+    ids=["text", "block", "name", "id", "malformed"],
+)
+def test_text_that_no_checkpoint_holds_does_not_end_the_run(
+    message: AIMessage, tmp_path: Path
+) -> None:
+    with open_sqlite(tmp_path / "db") as (saver, _):
+        agent = create_filesystem_agent(ScriptedModel([message]), checkpointer=saver)
+        config: Any = {"configurable": {"thread_id": "1"}}
+        state = agent.invoke(GIVEN, config)
+        assert isinstance(state["messages"][-1], AIMessage)
+        assert agent.get_state(config).values["messages"][0].text == "go"
+
+
+class Speaking(ScriptedModel):
+    """A model that speaks word by word."""
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        for word in ("one ", "two ", "three"):
+            yield ChatGenerationChunk(message=AIMessageChunk(content=word, id="spoken"))
+
+
+async def test_tokens_stream_as_they_are_spoken() -> None:
+    agent = create_filesystem_agent(Speaking(script=[]))
+    said: Any = list(agent.stream(GIVEN, stream_mode="messages"))
+    words = [chunk.text for chunk, _ in said]
+    assert list(filter(None, words)) == ["one ", "two ", "three"]
+    said = [part async for part in agent.astream(GIVEN, stream_mode="messages")]
+    words = [chunk.text for chunk, _ in said]
+    assert list(filter(None, words)) == ["one ", "two ", "three"]
+    parts: Any = list(agent.stream(GIVEN, stream_mode=["messages", "values"]))
+    state = parts[-1][1]
+    assert type(state["messages"][-1]) is AIMessage
+    assert state["messages"][-1].text == "one two three"
+
+
+AI, CALLS = AIMessage("x"), says(call("ls", "a"))
+
+
+@pytest.mark.parametrize(
+    ("messages", "goes_to"),
+    [
+        ([AI], "end"),
+        ([CALLS], "router"),
+        ([CALLS, ToolMessage("x", tool_call_id="a")], "router"),
+        ([CALLS, ToolMessage("x", tool_call_id="a"), AI], "end"),
+        ([AI, HumanMessage("x")], "end"),
+        ([], "end"),
+    ],
+)
+def test_the_edge_behind_it_is_a_function_of_the_state(
+    messages: list[AnyMessage], goes_to: str
+) -> None:
+    assert after_model("end").invoke({"messages": messages}) == goes_to

@@ -1,0 +1,283 @@
+"""The `files` channel: what may be written, and the laws by which writes merge."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from langgraph_filesystem.state.errors import InvalidFiles
+from langgraph_filesystem.state.files import (
+    FileData,
+    Files,
+    FilesUpdate,
+    apply_write,
+    file_bytes,
+    merge_files,
+    merge_updates,
+)
+
+times = st.sampled_from(["2025-01-01T00:00:00+00:00", "2026-02-02T00:00:00+00:00"])
+contents = st.text(st.sampled_from("ab\n\ré\ufeff"), max_size=8)
+spellings = st.sampled_from(
+    ["/a", "a", "//a", "/a/", "./a", "\\a", "/b", "b", "/d/c", "d\\c", "/foo..bar.txt", "/d/~x"]
+)
+normal = st.sampled_from(["/a", "/b", "/d/c"])
+edits = st.builds(
+    lambda edits, more: {"edits": edits, **more},
+    st.lists(
+        st.fixed_dictionaries(
+            {"old": contents, "new": contents}, optional={"replace_all": st.booleans()}
+        ),
+        max_size=3,
+    ),
+    st.fixed_dictionaries({}, optional={"modified_at": times}),
+)
+text_files = st.fixed_dictionaries(
+    {"content": contents},
+    optional={"encoding": st.just("utf-8"), "created_at": times, "modified_at": times},
+)
+binary_files = st.fixed_dictionaries(
+    {"content": st.sampled_from(["", "YQ==", "/+8="]), "encoding": st.just("base64")},
+    optional={"created_at": times},
+)
+writes: st.SearchStrategy[Any] = st.one_of(
+    st.none(), text_files, binary_files, contents, st.lists(contents, max_size=3), edits
+)
+updates: st.SearchStrategy[Any] = st.dictionaries(spellings, writes, max_size=4)
+files: st.SearchStrategy[Any] = st.dictionaries(normal, text_files | binary_files, max_size=3)
+
+
+@given(files, st.lists(updates, max_size=4), st.lists(updates, max_size=4))
+def test_batches_of_any_size_give_the_same_files(
+    left: Files, xs: list[FilesUpdate], ys: list[FilesUpdate]
+) -> None:
+    assert merge_files(merge_files(left, xs), ys) == merge_files(left, xs + ys)
+
+
+@given(files, st.lists(updates, max_size=4))
+def test_a_merge_changes_neither_the_files_nor_the_writes(
+    left: Files, xs: list[FilesUpdate]
+) -> None:
+    before = copy.deepcopy((left, xs))
+    merged = merge_files(left, xs)
+    assert (left, xs) == before
+    assert merged is not left
+    for file in merged.values():
+        file["content"] = "changed"
+    assert xs == before[1]
+
+
+@given(files, st.lists(updates, max_size=4))
+def test_what_is_kept_is_plain_and_has_normal_paths(left: Files, xs: list[FilesUpdate]) -> None:
+    merged = merge_files(left, xs)
+    assert json.loads(json.dumps(merged)) == merged
+    for path, file in merged.items():
+        assert path.startswith("/")
+        assert set(file) <= {"content", "encoding", "created_at", "modified_at"}
+        assert isinstance(file["content"], str)
+        file_bytes(file)
+
+
+@given(files, st.lists(updates, min_size=1, max_size=4))
+def test_writes_that_are_replayed_from_json_merge_the_same(
+    left: Files, xs: list[FilesUpdate]
+) -> None:
+    assert merge_files(left, json.loads(json.dumps(xs))) == merge_files(left, xs)
+
+
+def whole(update: Any) -> Any:
+    """Return an update as a backend writes it: a file says when it was created."""
+    return {
+        path: {"created_at": "2024-04-04T00:00:00+00:00", **write}
+        if isinstance(write, dict) and "content" in write
+        else write
+        for path, write in update.items()
+    }
+
+
+backend_updates: st.SearchStrategy[Any] = st.dictionaries(
+    normal,
+    st.one_of(
+        st.none(),
+        st.builds(
+            lambda content, more: {"content": content, "encoding": "utf-8", **more},
+            contents,
+            st.fixed_dictionaries({}, optional={"created_at": times, "modified_at": times}),
+        ),
+        binary_files,
+        st.builds(
+            lambda pairs, more: {
+                "edits": [{"old": o, "new": n, "replace_all": a} for o, n, a in pairs],
+                **more,
+            },
+            st.lists(st.tuples(contents, contents, st.booleans()), max_size=3),
+            st.fixed_dictionaries({}, optional={"modified_at": times}),
+        ),
+    ),
+    max_size=3,
+)
+
+
+@given(files, backend_updates.map(whole), backend_updates.map(whole))
+def test_two_updates_merged_into_one_do_what_they_do_one_after_the_other(
+    left: Files, one: Any, other: Any
+) -> None:
+    before = copy.deepcopy((one, other))
+    assert merge_files(left, [merge_updates(one, other)]) == merge_files(left, [one, other])
+    assert (one, other) == before
+
+
+@given(files, st.lists(backend_updates.map(whole), max_size=5))
+def test_any_number_of_updates_merges_into_one(left: Files, xs: list[Any]) -> None:
+    merged: Any = {}
+    for update in xs:
+        merged = merge_updates(merged, update)
+    assert merge_files(left, [merged]) == merge_files(left, xs)
+
+
+@given(files, backend_updates)
+def test_a_write_applied_in_place_does_what_the_merge_does(left: Files, update: Any) -> None:
+    in_place = dict(left)
+    for path, write in update.items():
+        apply_write(in_place, path, write)
+    assert in_place == merge_files(left, [update])
+
+
+@pytest.mark.parametrize(
+    ("write", "file"),
+    [
+        ("text", {"content": "text", "encoding": "utf-8"}),
+        ("", {"content": "", "encoding": "utf-8"}),
+        (["one", "two"], {"content": "one\ntwo", "encoding": "utf-8"}),
+        (["one", ""], {"content": "one\n", "encoding": "utf-8"}),
+        ([], {"content": "", "encoding": "utf-8"}),
+        ({"content": "x"}, {"content": "x", "encoding": "utf-8"}),
+        ({"content": ["x", "y"]}, {"content": "x\ny", "encoding": "utf-8"}),
+        ({"content": "YQ==", "encoding": "base64"}, {"content": "YQ==", "encoding": "base64"}),
+        (
+            {"content": "x", "encoding": None, "created_at": None, "modified_at": "t", "odd": 1},
+            {"content": "x", "encoding": "utf-8", "modified_at": "t"},
+        ),
+        ("a\r\nb\rc\u2028\ufeff", {"content": "a\r\nb\rc\u2028\ufeff", "encoding": "utf-8"}),
+    ],
+)
+def test_every_form_of_a_file_is_made_into_one(write: Any, file: FileData) -> None:
+    assert merge_files({}, [{"a.txt": write}]) == {"/a.txt": file}
+
+
+def test_none_deletes() -> None:
+    assert merge_files({"/a": {"content": "x"}}, [{"a": None}, {"/gone": None}]) == {}
+
+
+def test_null_for_all_files_writes_nothing() -> None:
+    nothing: Any = None
+    assert merge_files({"/a": {"content": "x"}}, [nothing]) == {"/a": {"content": "x"}}
+
+
+def test_an_edit_is_applied_and_dated() -> None:
+    left: Files = {"/a": {"content": "one two", "created_at": "c", "modified_at": "m"}}
+    edit: Any = {
+        "edits": [{"old": "two", "new": "three"}, {"old": "o", "new": "0", "replace_all": True}],
+        "modified_at": "n",
+    }
+    assert merge_files(left, [{"a": edit}]) == {
+        "/a": {"content": "0ne three", "created_at": "c", "modified_at": "n"}
+    }
+
+
+def test_an_edit_of_nothing_or_of_bytes_changes_nothing() -> None:
+    edit: Any = {"edits": [{"old": "Y", "new": "Z"}], "modified_at": "n"}
+    left: Files = {"/b": {"content": "YQ==", "encoding": "base64"}}
+    assert merge_files(left, [{"/a": edit, "/b": edit}]) == left
+    merged = merge_updates({"/b": left["/b"]}, {"/b": edit})
+    assert merged == {"/b": left["/b"]}
+
+
+def test_edits_of_parallel_branches_both_land() -> None:
+    left: Files = {"/a": {"content": "one two"}}
+    first: Any = {"edits": [{"old": "one", "new": "1", "replace_all": False}]}
+    second: Any = {"edits": [{"old": "two", "new": "2", "replace_all": False}]}
+    assert merge_files(left, [{"/a": first}, {"/a": second}])["/a"]["content"] == "1 2"
+    assert merge_files(left, [{"/a": second}, {"/a": first}])["/a"]["content"] == "1 2"
+
+
+def test_a_file_that_is_written_over_keeps_its_birth() -> None:
+    left: Files = {"/a": {"content": "x", "created_at": "born"}}
+    assert merge_files(left, [{"/a": "y"}])["/a"]["created_at"] == "born"
+    reborn: Any = {"content": "y", "created_at": "later"}
+    assert merge_files(left, [{"/a": reborn}])["/a"]["created_at"] == "later"
+    assert "created_at" not in merge_files(left, [{"/a": None}, {"/a": "y"}])["/a"]
+
+
+def test_two_spellings_of_a_path_in_one_update_are_written_in_order() -> None:
+    edit: Any = {"edits": [{"old": "one", "new": "two"}]}
+    assert merge_files({}, [{"a": "one", "/a": edit}])["/a"]["content"] == "two"
+    assert merge_files({}, [{"a": edit, "/a": "one"}])["/a"]["content"] == "one"
+    assert merge_files({}, [{"a": "one", "//a": None}]) == {}
+
+
+@pytest.mark.parametrize(
+    ("update", "named"),
+    [
+        ([], "mapping"),
+        (["/a"], "mapping"),
+        ("/a", "mapping"),
+        (5, "mapping"),
+        ({"../x": "y"}, r"\.\./x"),
+        ({"~/x": "y"}, "~/x"),
+        ({"/C:/x": "y"}, "/C:/x"),
+        ({"": "y"}, "empty"),
+        ({5: "y"}, "5"),
+        ({"/": "y"}, "root"),
+        ({"./": None}, "root"),
+        ({"/a": 5}, "/a .*int"),
+        ({"/a": True}, "/a .*bool"),
+        ({"/a": b"x"}, "/a .*bytes"),
+        ({"/a": ("x",)}, "/a .*tuple"),
+        ({"/a": {}}, "/a has no `content`"),
+        ({"/a": {"text": "x"}}, "/a has no `content`"),
+        ({"/a": {"content": None}}, "/a .*NoneType"),
+        ({"/a": {"content": 5}}, "/a .*int"),
+        ({"/a": {"content": [5]}}, "/a .*list"),
+        ({"/a": ["x", None]}, "/a .*list"),
+        ({"/a": {"content": "x", "encoding": "latin-1"}}, "/a .*latin-1"),
+        ({"/a": {"content": "x", "encoding": ["utf-8"]}}, "/a .*encoding"),
+        ({"/a": {"content": "x", "encoding": "base64"}}, "/a is not base64"),
+        ({"/a": {"content": "Y Q==", "encoding": "base64"}}, "/a is not base64"),
+        ({"/a": {"content": "é", "encoding": "base64"}}, "/a is not base64"),
+        ({"/a": {"content": "x", "created_at": 5}}, "`created_at` of /a"),
+        ({"/a": {"content": "x", "modified_at": []}}, "`modified_at` of /a"),
+        ({"/a": "\ud800"}, "/a is not valid Unicode"),
+        ({"/a": {"content": ["ok", "\udc00"]}}, "/a is not valid Unicode"),
+        ({"/a": {"edits": None}}, "edits of /a"),
+        ({"/a": {"edits": "old"}}, "edits of /a"),
+        ({"/a": {"edits": {"old": "a", "new": "b"}}}, "edits of /a"),
+        ({"/a": {"edits": [None]}}, "edit of /a"),
+        ({"/a": {"edits": [{"old": "x"}]}}, "edit of /a"),
+        ({"/a": {"edits": [{"old": 5, "new": "x"}]}}, "/a .*int"),
+        ({"/a": {"edits": [{"old": "x", "new": "\ud800"}]}}, "/a is not valid Unicode"),
+        ({"/a": {"edits": [], "modified_at": 5}}, "`modified_at` of /a"),
+    ],
+    ids=lambda value: repr(value)[:50],
+)
+def test_what_is_not_files_is_refused_with_its_path(update: Any, named: str) -> None:
+    left: Files = {"/kept": {"content": "x"}}
+    with pytest.raises(InvalidFiles, match=named):
+        merge_files(left, [{"/good": "y"}, update])
+    assert left == {"/kept": {"content": "x"}}
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ({"content": "é\r\n"}, "é\r\n".encode()),
+        ({"content": "\ufeffx", "encoding": "utf-8"}, b"\xef\xbb\xbfx"),
+        ({"content": "/+8=", "encoding": "base64"}, b"\xff\xef"),
+        ({"content": ""}, b""),
+    ],
+)
+def test_a_file_stands_for_its_bytes(file: FileData, expected: bytes) -> None:
+    assert file_bytes(file) == expected

@@ -1,0 +1,302 @@
+"""Searching: literally or by regex, line by line, and always to an end."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from langgraph_filesystem.state import search as searching
+from langgraph_filesystem.state.backends.protocol import ContextLine, GrepMatch
+from langgraph_filesystem.state.errors import PatternRefused
+from langgraph_filesystem.state.lines import cut_lines
+from langgraph_filesystem.state.search import Query, lines_matching, search
+
+GREP = shutil.which("grep")
+ODD_TEXTS = {
+    "empty": "",
+    "only newlines": "\n\n\n",
+    "no last newline": "x\nfoo",
+    "last newline": "x\nfoo\n",
+    "form feed": "a\fb\nfoo\f\nfoo\n",
+    "vertical tab": "a\vfoo\nfoo",
+    "line separator": "a\u2028foo\nb\u2029\nfoo\n",
+    "next line": "a\x85foo\nfoo\n",
+    "file separators": "a\x1cb\x1dc\x1efoo\nfoo",
+    "CR": "foo\rfoo\rx\nfoo\r",
+    "CRLF": "x\r\nfoo\r\nfoo\r\n",
+    "mixed": "foo\r\nx\nfoo\rfoo\n\n\nfoo",
+    "BOM": "\ufefffoo\nfoo\n",
+    "newlines around": "\n\nfoo\n\n",
+    "twice in a line": "foo foo\nfoo foofoo\n",
+}
+
+
+def numbers(text: str, query: Query) -> list[int]:
+    """Return the numbers of the lines that are found in one text."""
+    return [match["line"] for match in search([("/f", text)], query).matches or ()]
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS)
+@pytest.mark.parametrize(
+    "query",
+    [
+        Query("foo"),
+        Query("FOO", ignore_case=True),
+        Query("foo", regex=True),
+        Query("fo+", regex=True),
+        Query("x|foo", regex=True),
+        Query("^foo", regex=True),
+        Query("^", regex=True),
+    ],
+    ids=lambda query: f"{query.pattern}{'/' if query.regex else ''}",
+)
+def test_line_numbers_are_those_of_the_pages_of_a_file(text: str, query: Query) -> None:
+    found = search([("/f", text)], query).matches or []
+    for match in found:
+        page = cut_lines(text, match["line"] - 1, 1)
+        assert page.first == match["line"]
+        assert page.text.removesuffix("\n") == match["text"]
+    flags = re.IGNORECASE if query.ignore_case else 0
+    pages = (cut_lines(text, at, 1) for at in range(cut_lines(text, 0, 1).total))
+    assert [match["line"] for match in found] == [
+        page.first for page in pages if re.search(query.pattern, page.text.rstrip("\n"), flags)
+    ]
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS)
+@pytest.mark.parametrize("options", [["-F"], ["-F", "-i"]], ids=" ".join)
+def test_line_numbers_are_those_of_grep(tmp_path: Path, text: str, options: list[str]) -> None:
+    assert GREP is not None, "grep is on every machine that has make"
+    file = tmp_path / "file"
+    file.write_bytes(text.encode())
+    done = subprocess.run(
+        [GREP, "-a", "-n", *options, "foo", str(file)], capture_output=True, check=False
+    )
+    printed = done.stdout.decode().split("\n")[:-1]
+    expected = [int(line.partition(":")[0]) for line in printed]
+    assert numbers(text, Query("foo", ignore_case="-i" in options)) == expected
+
+
+texts = st.text(st.sampled_from("aAb\n\r\f\x85\u2028é"), max_size=30)
+
+
+@given(texts, st.sampled_from(["a", "ab", "é", "\r", "\u2028", "aa"]), st.booleans())
+def test_a_literal_is_found_in_the_lines_that_hold_it(
+    text: str, needle: str, ignore_case: bool
+) -> None:
+    def folded(part: str) -> str:
+        return part.lower() if ignore_case else part
+
+    rows = text.split("\n")
+    expected = [n for n, row in enumerate(rows, 1) if folded(needle) in folded(row)]
+    assert numbers(text, Query(needle, ignore_case=ignore_case)) == expected
+
+
+@settings(max_examples=20)
+@given(st.lists(texts, max_size=4), st.sampled_from(["a", "a|b", "^$", "A.", ".$", "[ab]é"]))
+def test_a_regex_finds_the_same_in_a_process_of_its_own(found: list[str], pattern: str) -> None:
+    files = [(f"/{number}", text) for number, text in enumerate(found)]
+    for query in (Query(pattern, regex=True), Query(pattern, regex=True, ignore_case=True)):
+        compiled = re.compile(pattern, re.IGNORECASE if query.ignore_case else 0)
+        here = [(path, text, lines_matching(compiled, text)) for path, text in files]
+        assert list(searching._in_process(files, query)) == [row for row in here if row[2]]
+
+
+def test_text_that_no_terminal_can_print_reaches_the_other_process() -> None:
+    text = "\ud800x+\n\0x+\n\x1b[0m\u2028"
+    assert numbers(text, Query("x+", regex=True)) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "risky"),
+    [
+        ("foo", False),
+        ("foo|bar|baz", False),
+        ("^foo.bar$", False),
+        ("[a-z]x", False),
+        (r"\bfoo\b", False),
+        ("(?i)foo", False),
+        ("(foo)", False),
+        ("(?=foo)bar", False),
+        ("a+", True),
+        ("a?b", True),
+        ("a{2}", True),
+        ("(a*)*", True),
+        ("(?>a+)b", True),
+        ("a++b", True),
+        (r"(a)\1", True),
+        ("(a)(?(1)b|c)", True),
+        ("(?=a*)b", True),
+        ("(?<!a)b*", True),
+        ("(a|ab)(c|bcd)", True),
+        ("(a|(bx|cy)d)", True),
+    ],
+)
+def test_a_regex_that_can_go_through_a_line_in_many_ways_is_matched_elsewhere(
+    pattern: str, risky: bool
+) -> None:
+    assert searching._may_backtrack(pattern) is risky
+
+
+CATASTROPHES = {
+    "nested repetition": ("(a+)+$", "a" * 60 + "b"),
+    "alternatives that overlap": ("(?:a|aa)" * 60 + "b", "a" * 120),
+}
+CHILD = """
+import sys
+from langgraph_filesystem.state.errors import PatternRefused
+from langgraph_filesystem.state.search import Query, search
+try:
+    files = [("/here", sys.argv[2])]
+    if sys.argv[3]:
+        files.insert(0, ("/before", sys.argv[3]))
+    print(search(files, Query(sys.argv[1], regex=True)))
+except PatternRefused as refused:
+    print("refused", refused)
+"""
+
+
+def searched_elsewhere(pattern: str, text: str, before: str = "") -> str:
+    # In a process of its own: one that hangs can't be stopped in this one.
+    command = [sys.executable, "-c", CHILD, pattern, text, before]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.stderr == ""
+    assert "/here" in done.stdout
+    assert "nested repetitions" in done.stdout
+    return done.stdout
+
+
+@pytest.mark.parametrize(("pattern", "text"), CATASTROPHES.values(), ids=CATASTROPHES)
+def test_a_catastrophic_regex_is_answered(pattern: str, text: str) -> None:
+    assert searched_elsewhere(pattern, text).startswith("refused")
+
+
+def test_what_was_found_before_the_time_was_up_is_kept() -> None:
+    found = searched_elsewhere("(a+)+$", "a" * 60 + "b", before="found: aa")
+    assert "'text': 'found: aa'" in found
+    assert "truncated=True" in found
+
+
+def test_a_process_that_dies_is_not_an_empty_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searching, "_CHILD", "raise SystemExit(3)")
+    with pytest.raises(PatternRefused, match="status 3"):
+        search([("/f", "aaa")], Query("a+", regex=True))
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        (Query(""), "empty"),
+        (Query("", regex=True), "empty"),
+        (Query("x" * 2_001), "2000 characters"),
+        (Query("a\nb"), "spans lines"),
+        (Query("(", regex=True), "malformed"),
+        (Query("a**", regex=True), "malformed"),
+        (Query("(?P<n>a)(?P<n>b)", regex=True), "malformed"),
+        (Query("a{99999999999999999999}", regex=True), "malformed"),
+        (Query("(" * 1_000 + ")" * 1_000, regex=True), "malformed"),
+        (Query("[[a]", regex=True), "malformed"),  # a warning of Python, and an error here
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_a_pattern_that_can_not_be_searched_is_refused_with_the_reason(
+    query: Query, reason: str
+) -> None:
+    with pytest.raises(PatternRefused, match=reason) as raised:
+        search([("/f", "a")], query)
+    assert len(str(raised.value)) < 500
+
+
+FILES = [("/a", "x\nfoo 1\ny\nfoo 2\n"), ("/b", "none"), ("/c", "foo 3\nfoo 4\nfoo 5")]
+
+
+def test_matches_come_in_the_order_of_the_files() -> None:
+    result = search(FILES, Query("foo"))
+    assert result.matches == [
+        GrepMatch(path="/a", line=2, text="foo 1"),
+        GrepMatch(path="/a", line=4, text="foo 2"),
+        GrepMatch(path="/c", line=1, text="foo 3"),
+        GrepMatch(path="/c", line=2, text="foo 4"),
+        GrepMatch(path="/c", line=3, text="foo 5"),
+    ]
+    assert result.counts == {"/a": 2, "/c": 3}
+    assert (result.truncated, result.note, result.error) == (False, None, None)
+
+
+@pytest.mark.parametrize("mode", ["count", "files_with_matches"])
+def test_other_modes_count_and_bring_no_lines(mode: str) -> None:
+    query = Query("foo", output_mode="count" if mode == "count" else "files_with_matches")
+    result = search(FILES, query)
+    assert result.matches == []
+    assert result.counts == {"/a": 2, "/c": 3}
+
+
+@pytest.mark.parametrize(
+    ("max_count", "counts", "truncated"),
+    [
+        (0, {}, True),
+        (1, {"/a": 1}, True),
+        (2, {"/a": 2}, True),
+        (3, {"/a": 2, "/c": 1}, True),
+        (5, {"/a": 2, "/c": 3}, False),
+        (9, {"/a": 2, "/c": 3}, False),
+        (None, {"/a": 2, "/c": 3}, False),
+    ],
+)
+@pytest.mark.parametrize("pattern", ["foo", "fo+"])
+def test_a_search_stops_at_its_limit_and_says_so(
+    pattern: str, max_count: int | None, counts: dict[str, int], truncated: bool
+) -> None:
+    result = search(FILES, Query(pattern, regex=True, max_count=max_count))
+    assert result.counts == counts
+    assert len(result.matches or ()) == sum(counts.values())
+    assert result.truncated is truncated
+
+
+def test_a_limit_that_is_reached_at_the_last_match_leaves_nothing_out() -> None:
+    result = search([("/a", "foo"), ("/b", "bar")], Query("foo", max_count=1))
+    assert result.truncated is False
+
+
+def test_context_is_cut_at_the_ends_of_the_file() -> None:
+    [match] = search([("/f", "a\nfoo\nb\nc\n")], Query("foo", context=2)).matches or []
+    assert match["context_before"] == [ContextLine(line=1, text="a")]
+    assert match["context_after"] == [
+        ContextLine(line=3, text="b"),
+        ContextLine(line=4, text="c"),
+    ]
+
+
+def test_the_end_of_the_last_line_is_no_line_of_its_own() -> None:
+    [match] = search([("/f", "foo\n")], Query("foo", context=3)).matches or []
+    assert match["context_before"] == []
+    assert match["context_after"] == []
+    [match] = search([("/f", "foo\n\n")], Query("foo", context=3)).matches or []
+    assert match["context_after"] == [ContextLine(line=2, text="")]
+
+
+def test_more_matches_than_any_answer_holds_are_cut_and_counted() -> None:
+    text = "a\n" * 30_000
+    result = search([("/f", text), ("/g", "a")], Query("a"))
+    assert len(result.matches or ()) == 20_000
+    assert result.truncated
+    counted = search([("/f", text), ("/g", "a")], Query("a", output_mode="count"))
+    assert counted.counts == {"/f": 30_000, "/g": 1}
+    assert not counted.truncated
+
+
+def test_files_are_taken_one_by_one_and_not_beyond_the_limit() -> None:
+    taken: list[str] = []
+
+    def files() -> object:
+        for path in ("/a", "/b", "/c", "/d"):
+            taken.append(path)
+            yield path, "foo"
+
+    search(files(), Query("foo", max_count=1))  # type: ignore[arg-type]
+    assert taken == ["/a", "/b"]
