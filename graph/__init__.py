@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         filesystem_tools,
     )
     from langgraph_filesystem.command_model import CommandModel
+    from langgraph_filesystem.guard import guarded
     from langgraph_filesystem.sqlite import aopen_sqlite, open_sqlite
     from langgraph_filesystem.state.backends.state import StateBackend
     from langgraph_filesystem.state.errors import FilesystemError
@@ -32,6 +33,7 @@ __all__ = (
     "create_filesystem_agent",
     "filesystem_condition",
     "filesystem_tools",
+    "guarded",
     "merge_files",
     "open_sqlite",
 )
@@ -48,6 +50,7 @@ _HOMES = {
     "create_filesystem_agent": "agent",
     "filesystem_condition": "builder",
     "filesystem_tools": "builder",
+    "guarded": "guard",
     "merge_files": "state.files",
     "open_sqlite": "sqlite",
 }

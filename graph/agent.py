@@ -18,7 +18,7 @@ from langgraph_filesystem.builder import (
     checked_descriptions,
     working_operations,
 )
-from langgraph_filesystem.guarded import guarded
+from langgraph_filesystem.guard import guarded
 from langgraph_filesystem.nodes.model import after_model, load_model, model_node
 from langgraph_filesystem.nodes.prepare import prepare_node
 from langgraph_filesystem.nodes.respond import respond_node

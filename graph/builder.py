@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.tools import BaseTool, tool
 from langgraph.graph import END, StateGraph
 
-from langgraph_filesystem.nodes.calls import unanswered
+from langgraph_filesystem.nodes.calls import last_ai_message
 from langgraph_filesystem.nodes.evict import after_evict, evict_node
 from langgraph_filesystem.nodes.operation import operation_node
 from langgraph_filesystem.nodes.operations import Operation, chosen_operations, tool_schemas
@@ -80,8 +80,10 @@ def filesystem_tools(
 
 
 def filesystem_condition(state: Any) -> str:
-    """Return `"router"` while the last AI message has open calls, else `END`: for your own edge."""
-    return "router" if unanswered(state["messages"]) else END
+    """Return `"router"` if the last AI message calls anything, else `END`: for your own edge."""
+    message, _ = last_ai_message(state["messages"])
+    calls = message is not None and (message.tool_calls or message.invalid_tool_calls)
+    return "router" if calls else END
 
 
 def working_operations(names: Iterable[str] | None, settings: Settings) -> dict[str, Operation]:

@@ -284,7 +284,7 @@ class Filesystem:
             return None
         if found.content is None:
             return None
-        return hashlib.blake2b(found.content, digest_size=12).hexdigest()
+        return hashlib.sha256(found.content).hexdigest()[:24]
 
     async def _check_known(self, mount: Mount, path: str) -> None:
         """Refuse to go on if a file is there whose content is not known."""

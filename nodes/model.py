@@ -37,7 +37,10 @@ def model_node(
     def speaker(offered: Mapping[str, Operation]) -> tuple[Runnable[Any, Any], list[AnyMessage]]:
         schemas = [*tool_schemas(offered, descriptions), *tools]
         bound: Runnable[Any, Any] = model.bind_tools(schemas) if schemas else model
-        system = system_message(system_prompt, filesystem_prompt(list(offered), prefixes))
+        section = filesystem_prompt(
+            list(offered), prefixes, read_before_edit=settings.read_before_edit
+        )
+        system = system_message(system_prompt, section)
         return bound, [system] if system else []
 
     # Binding converts every schema: it is done when the graph is built, not at each turn.

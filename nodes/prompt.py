@@ -13,7 +13,6 @@ You have a filesystem. Paths are absolute and begin with `/`."""
 
 _HINTS = {
     "read_file": "Large files come in pages: read on until you have seen what you need.",
-    "edit_file": "Read a file before you change it; if it changed since, the edit is refused.",
     "write_file": "Keep what you will need later, such as plans, notes and long results, in files.",
     "grep": "To find something, search with `grep` instead of reading file after file.",
     "execute": "Commands run in a shell with `execute`; look at the exit status.",
@@ -24,11 +23,18 @@ _PARALLEL = (
 )
 
 
-def filesystem_prompt(operations: Collection[str], mounts: Sequence[str]) -> str:
+_READ_FIRST = "Read a file before you change it; if it changed since, the edit is refused."
+
+
+def filesystem_prompt(
+    operations: Collection[str], mounts: Sequence[str], *, read_before_edit: bool = True
+) -> str:
     """Return the section for these operations and mount points."""
     if not operations:
         return ""
     lines = [f"- {hint}" for name, hint in _HINTS.items() if name in operations]
+    if read_before_edit and "edit_file" in operations:
+        lines.append(f"- {_READ_FIRST}")
     lines.append(f"- {_PARALLEL}")
     places = [prefix + "/" for prefix in mounts if prefix != "/"]
     if places:

@@ -205,7 +205,7 @@ class BoundStateBackend:
         if file is None:
             return None
         # Faster than BLAKE2 where the processor knows it: 0.7 against 1.5 ms for 1 MB.
-        return hashlib.sha256(file["content"].encode()).hexdigest()[:24]
+        return hashlib.sha256(file_bytes(file)).hexdigest()[:24]
 
     def upload_files(self, files: Sequence[tuple[str, bytes]]) -> list[FileUploadResponse]:
         """Store bytes as files: as text where they are text."""

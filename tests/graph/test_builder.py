@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.graph import END, START, StateGraph, add_messages
 from typing_extensions import TypedDict
@@ -101,3 +101,15 @@ def test_schemas_are_those_of_the_operations_that_can_work() -> None:
 def test_the_condition_sends_open_calls_to_the_router() -> None:
     assert filesystem_condition({"messages": [says(call("ls"))]}) == "router"
     assert filesystem_condition({"messages": [AIMessage("done")]}) == END
+    assert filesystem_condition({"messages": []}) == END
+
+
+def test_calls_that_a_person_answered_go_back_to_the_model() -> None:
+    graph = own_graph(says(call("ls", path="/", id="mine")))
+    given = [
+        HumanMessage("go"),
+        says(call("ls", path="/", id="mine")),
+        ToolMessage("", tool_call_id="mine"),
+    ]
+    assert filesystem_condition({"messages": given}) == "router"
+    assert graph.invoke({"messages": given})["messages"][-1].text == "done"
