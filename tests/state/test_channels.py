@@ -15,7 +15,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, Overwrite
 
-from langgraph_filesystem.guarded import guarded
+from langgraph_filesystem.guard import guarded
 from langgraph_filesystem.state.channels import (
     FilesChannel,
     MessagesChannel,
