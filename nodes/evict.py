@@ -17,11 +17,12 @@ from langgraph.runtime import Runtime
 from langgraph_filesystem.nodes.answers import MAX_CHARACTERS, valid
 from langgraph_filesystem.nodes.calls import unanswered
 from langgraph_filesystem.nodes.failures import attempted
-from langgraph_filesystem.nodes.filesystem import EVICTED, Filesystem
+from langgraph_filesystem.nodes.filesystem import Filesystem
 from langgraph_filesystem.nodes.node import Edge, Io, Node
 from langgraph_filesystem.nodes.previews import preview
 from langgraph_filesystem.nodes.running import read_channels
 from langgraph_filesystem.nodes.settings import CHARACTERS_PER_TOKEN, Settings
+from langgraph_filesystem.nodes.view import EVICTED
 from langgraph_filesystem.state.errors import FileExists
 from langgraph_filesystem.state.files import FileData
 

@@ -1,8 +1,7 @@
-"""`CommandModel`: what a person types, and the calls and texts that come of it."""
+"""`CommandModel`: what it answers, in a graph, in a stream, and to any text."""
 
 import json
-import time
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +15,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 from langchain_core.runnables import RunnableLambda
-from langchain_core.tools import BaseTool, ToolException, tool
+from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -24,186 +23,7 @@ from langgraph.prebuilt import ToolNode, tools_condition
 from pydantic import BaseModel, Field
 
 from langgraph_filesystem.command_model import CommandModel
-
-
-@tool
-def ls(path: str) -> str:
-    """List a directory.
-
-    Only the first line belongs into the list of commands.
-    """
-    if path == "/gone":
-        raise ToolException("No directory /gone.")
-    return f"{path}: a.txt\nb.txt"
-
-
-@tool
-def write_file(file_path: str, content: str, overwrite: bool = False) -> str:
-    """Write a file."""
-    return f"Wrote {len(content)} characters to {file_path}."
-
-
-@tool
-def edit_file(file_path: str, old_string: str, new_string: str, replace_all: bool = False) -> str:
-    """Edit a file."""
-    return f"Edited {file_path}."
-
-
-@tool
-def grep(
-    pattern: str,
-    path: str | None = None,
-    output_mode: Literal["content", "count"] = "content",
-    regex: bool = False,
-    max_count: int | None = None,
-) -> str:
-    """Search files."""
-    return "no match"
-
-
-@tool
-def odd(
-    ratio: float = 1.0,
-    tags: list[str] | None = None,
-    data: dict[str, Any] | None = None,
-    either: int | str = 0,
-    count: int = 0,
-) -> str:
-    """Take every JSON type."""
-    return "odd"
-
-
-ls.handle_tool_error = True
-TOOLS: list[BaseTool] = [ls, write_file, edit_file, grep, odd]
-MODEL = CommandModel().bind_tools(TOOLS)
-
-
-def calls_of(text: str) -> list[tuple[str, dict[str, Any]]]:
-    reply = MODEL.invoke([HumanMessage(text)])
-    return [(call["name"], call["args"]) for call in reply.tool_calls]
-
-
-def text_of(*messages: BaseMessage) -> str:
-    reply = MODEL.invoke(list(messages))
-    assert not reply.tool_calls
-    return str(reply.content)
-
-
-@pytest.mark.parametrize(
-    ("line", "name", "args"),
-    [
-        ("ls /", "ls", {"path": "/"}),
-        ("  ls\t/  \r", "ls", {"path": "/"}),
-        ("ls", "ls", {}),
-        ('ls ""', "ls", {"path": ""}),
-        ("ls 'a b'/\"c d\"/e", "ls", {"path": "a b/c d/e"}),
-        (r"ls C:\new\table", "ls", {"path": r"C:\new\table"}),
-        (r"ls 'a\nb'", "ls", {"path": r"a\nb"}),
-        (r'ls "a\n\t\"\\\d"', "ls", {"path": 'a\n\t"\\\\d'}),
-        ("ls 'a\tb'", "ls", {"path": "a\tb"}),
-        ("ls “a”", "ls", {"path": "“a”"}),
-        ("ls /no\u00a0break", "ls", {"path": "/no\u00a0break"}),
-        ("ls \u00a0a", "ls", {"path": "\u00a0a"}),
-        ("ls a\0b", "ls", {"path": "a\0b"}),
-        ("ls a\ud800b", "ls", {"path": "a\ud800b"}),
-        ("ls path=/a=b", "ls", {"path": "/a=b"}),
-        ("ls path='/a b'", "ls", {"path": "/a b"}),
-        ("ls path=", "ls", {"path": ""}),
-        ("ls 'path=/a'", "ls", {"path": "path=/a"}),
-        ("ls depth=3", "ls", {"path": "depth=3"}),
-        ("ls --path /a", "ls", {"path": "/a"}),
-        ("ls --path=/a", "ls", {"path": "/a"}),
-        ("ls '--path'", "ls", {"path": "--path"}),
-        ("ls --path'x'", "ls", {"path": "--pathx"}),
-        ("ls --all", "ls", {"path": "--all"}),
-        ("ls --", "ls", {"path": "--"}),
-        ("ls -la", "ls", {"path": "-la"}),
-        ("ls '<<END'", "ls", {"path": "<<END"}),
-    ],
-)
-def test_a_line_is_read_as_a_shell_would(line: str, name: str, args: dict[str, Any]) -> None:
-    assert calls_of(line) == [(name, args)]
-
-
-@pytest.mark.parametrize(
-    ("line", "args"),
-    [
-        ("/a old new", {"file_path": "/a", "old_string": "old", "new_string": "new"}),
-        ("new_string=n /a o", {"file_path": "/a", "old_string": "o", "new_string": "n"}),
-        ("/a old_string=o n", {"file_path": "/a", "old_string": "o", "new_string": "n"}),
-        ("/a --replace_all", {"file_path": "/a", "replace_all": True}),
-        ("--replace-all /a", {"file_path": "/a", "replace_all": True}),
-        ("--replace_all false /a", {"file_path": "/a", "replace_all": False}),
-        ("/a replace_all=true", {"file_path": "/a", "replace_all": True}),
-        ("/a replace_all=False", {"file_path": "/a", "replace_all": False}),
-        ("/a replace_all=maybe", {"file_path": "/a", "replace_all": "maybe"}),
-        ("/a x=y --z", {"file_path": "/a", "old_string": "x=y", "new_string": "--z"}),
-        ("file_path=/a file_path=/b", {"file_path": "/b"}),
-    ],
-)
-def test_words_fill_what_no_name_has_set(line: str, args: dict[str, Any]) -> None:
-    assert calls_of(f"edit_file {line}") == [("edit_file", args)]
-
-
-@pytest.mark.parametrize(
-    ("word", "value"),
-    [
-        ("count=5", 5),
-        ("count='5'", 5),
-        ("count=-5", -5),
-        ("count=05", "05"),
-        ("count=five", "five"),
-        ("count=1.5", "1.5"),
-        ("count=true", "true"),
-        ("count=", ""),
-        ("count=9223372036854775808", "9223372036854775808"),
-        ("count=" + "9" * 5000, "9" * 5000),
-        ("ratio=2", 2),
-        ("ratio=0.5", 0.5),
-        ("ratio=1e999", "1e999"),
-        ("ratio=NaN", "NaN"),
-        ("""tags='["a b", "c"]'""", ["a b", "c"]),
-        ("tags=[]", []),
-        ("tags=null", None),
-        ("tags='null'", "null"),
-        ("tags=a,b", "a,b"),
-        ("tags={}", "{}"),
-        ("tags=" + "[" * 300 + "]" * 300, "[" * 300 + "]" * 300),
-        ("tags=" + "[" * 100_000, "[" * 100_000),
-        ("""data='{"a": [1]}'""", {"a": [1]}),
-        ("either=5", "5"),
-        ("either=five", "five"),
-    ],
-)
-def test_a_value_takes_the_type_of_its_schema_or_stays_as_typed(word: str, value: Any) -> None:
-    [(_, args)] = calls_of(f"odd {word}")
-    assert args == {word.partition("=")[0]: value}
-
-
-def test_an_optional_parameter_converts_like_a_required_one() -> None:
-    line = "grep null null count --max_count 3 --regex"
-    args = {"pattern": "null", "path": None, "output_mode": "count", "max_count": 3, "regex": True}
-    assert calls_of(line) == [("grep", args)]
-
-
-def test_a_heredoc_keeps_its_lines_as_they_are() -> None:
-    text = "write_file /a <<END overwrite=true\n  ls /\n\n# 'no comment\r\nEND \nls /"
-    content = "  ls /\n\n# 'no comment\r\n"
-    args = {"file_path": "/a", "content": content, "overwrite": True}
-    assert calls_of(text) == [("write_file", args), ("ls", {"path": "/"})]
-
-
-def test_two_heredocs_of_a_line_follow_each_other() -> None:
-    text = "edit_file /a <<OLD --new_string <<'NEW'\none\nOLD\ntwo\nNEW"
-    args = {"file_path": "/a", "old_string": "one\n", "new_string": "two\n"}
-    assert calls_of(text) == [("edit_file", args)]
-
-
-def test_lines_together_are_one_message_and_comments_are_none() -> None:
-    assert calls_of("\n# first\nls /a\n # second\nls /b\n\nls /c") == [
-        ("ls", {"path": "/a"}),
-        ("ls", {"path": "/b"}),
-    ]
+from tests.graph.typed import MODEL, TOOLS, calls_of, text_of
 
 
 def test_every_call_has_an_id_of_its_own() -> None:
@@ -211,29 +31,6 @@ def test_every_call_has_an_id_of_its_own() -> None:
     ids = [call["id"] or "" for reply in replies for call in reply.tool_calls]
     assert len(set(ids)) == 4
     assert all(made.startswith("call_") for made in ids)
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("ls /\n\nrm -rf /", "Line 3, `rm -rf /`: there is no command `rm`."),
-        ("What's here?", "Line 1, `What's here?`: there is no command `What's`."),
-        ("ls 'a", "Line 1, `ls 'a`: a quote `'` is not closed."),
-        ('ls a"b', 'Line 1, `ls a"b`: a quote `"` is not closed.'),
-        (
-            "write_file /a <<END\nhi",
-            "Line 1, `write_file /a <<END`: no line `END` ends its text. "
-            "Quote `<<` to have it as a word.",
-        ),
-        ("ls a b", "Line 1, `ls a b`: `b` is one word too many. Quote text with spaces."),
-        ("ls --path", "Line 1, `ls --path`: `--path` needs a value."),
-        ("a\0" + "b" * 200, f"Line 1, `a\\x00{'b' * 117}…`: there is no command `a\\x00"),
-    ],
-)
-def test_a_line_that_is_no_command_is_explained_and_nothing_runs(text: str, reason: str) -> None:
-    answer = text_of(HumanMessage(text))
-    assert answer.startswith(reason)
-    assert "- `ls path`: List a directory." in answer
 
 
 MANUAL = """\
@@ -393,29 +190,6 @@ async def test_the_chunks_of_a_stream_add_up_to_the_message() -> None:
         assert [(call["name"], call["args"]) for call in total.tool_calls] == calls_of(text)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "ls " + "x" * 1_000_000,
-        "ls '" + "x" * 1_000_000,
-        'ls "' + "\\n" * 500_000,
-        'ls "' + "\\n" * 500_000 + '"',
-        "ls " + "''" * 500_000,
-        "ls " + "a " * 500_000,
-        "ls" + " " * 1_000_000 + "'",
-        "odd tags='" + "[1," * 300_000 + "'",
-        "write_file /a " + "<<E " * 250_000,
-        "x" * 1_000_000,
-        "ls /\n" * 20_000,
-    ],
-)
-def test_a_megabyte_is_read_in_linear_time(line: str) -> None:
-    started = time.perf_counter()
-    MODEL.invoke(line)
-    # Three seconds at most where this was written; what is quadratic takes minutes.
-    assert time.perf_counter() - started < 30
-
-
 SYNTAX = r"""ls|write_file|odd|help|tags=|--path|--replace_all|<<E|E|'|"|\|#|=|null|true|-1|[|{|”"""
 PIECES = st.sampled_from([*SYNTAX.split("|"), " ", "\t", "\n", "\n\n", "\r", "\0"])
 
@@ -425,22 +199,6 @@ def test_no_text_makes_it_raise(text: str) -> None:
     reply = MODEL.invoke([HumanMessage(text)])
     assert bool(reply.content) != bool(reply.tool_calls)
     assert AIMessage.model_validate_json(reply.model_dump_json()) == reply
-
-
-@given(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"])))
-def test_any_one_line_text_can_be_written_in_double_quotes(text: str) -> None:
-    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
-    assert calls_of(f'write_file /a "{quoted}"') == [
-        ("write_file", {"file_path": "/a", "content": text})
-    ]
-
-
-@given(st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]))))
-def test_any_lines_can_be_written_in_a_heredoc(lines: list[str]) -> None:
-    kept = [line for line in lines if line.strip() != "END"]
-    text = "\n".join(["write_file /a <<END", *kept, "END"])
-    content = "".join(line + "\n" for line in kept)
-    assert calls_of(text) == [("write_file", {"file_path": "/a", "content": content})]
 
 
 def test_a_reply_is_plain_json() -> None:

@@ -1,13 +1,11 @@
-"""`glob`: files by name, in every mount, as names that can't be forged."""
+"""`glob`: files by name, as names that can't be forged."""
 
 from typing import Any
 
 import pytest
 
-from langgraph_filesystem.state.backends.protocol import GlobResult
-from tests.nodes.backends import Broken, Shelf
 from tests.nodes.test_ls import FORGING, is_plain
-from tests.scripted import answer, answers, arun, call
+from tests.scripted import answer, call
 
 FILES = dict.fromkeys(("/a.py", "/b.md", "/src/c.py", "/src/x/d.py", "/src/x/.e", "/g[1]"), "")
 
@@ -44,34 +42,6 @@ def test_patterns_find_files(pattern: str, path: str, found: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "path", "found"),
-    [
-        ("*.py", "/", "/a.py /m/f.py /m/g/h.py /m/z/deep.py /v/w/x.py"),
-        ("m/*.py", "/", "/m/f.py"),
-        ("m/**/*.py", "/", "/m/f.py /m/g/h.py /m/z/deep.py"),
-        ("*/*.py", "/m", "/m/g/h.py /m/z/deep.py"),
-        ("g/*", "/m", "/m/g/h.py"),
-        ("*", "/m/z", "/m/z/deep.py"),
-        ("*.py", "/v", "/v/w/x.py"),
-    ],
-)
-@pytest.mark.parametrize("mode", ["sync", "async"])
-async def test_every_mount_is_searched_under_its_full_path(
-    pattern: str, path: str, found: str, mode: str
-) -> None:
-    mounts = {"/m": Shelf(), "/m/z": Shelf(), "/v/w": Shelf()}
-    for name in ("/f.py", "/g/h.py", "/z/hidden.py"):
-        mounts["/m"].put(name, "")
-    mounts["/m/z"].put("/deep.py", "")
-    mounts["/v/w"].put("/x.py", "")
-    options: Any = {"files": {"/a.py": ""}, "mounts": mounts}
-    asked = glob(pattern, path=path)
-    state = await arun(asked, **options) if mode == "async" else None
-    text = (answers(state)[0] if state else answer(asked, **options)).text
-    assert text.split("\n") == found.split()
-
-
-@pytest.mark.parametrize(
     ("pattern", "path", "problem"),
     [
         ("", "/", "The glob pattern is empty"),
@@ -87,30 +57,6 @@ def test_what_can_not_be_searched_says_why(pattern: str, path: str, problem: str
     reply = answer(glob(pattern, path=path), files=FILES)
     assert reply.status == "error"
     assert problem in reply.text
-
-
-@pytest.mark.parametrize("error", [RuntimeError("boom\n/forged"), ValueError(), OSError("x")])
-def test_a_mount_that_fails_is_reported_and_the_others_answer(error: Exception) -> None:
-    mounts = {"/m": Broken(error), "/n": Shelf(f="")}
-    reply = answer(glob("*"), files={"/a": ""}, mounts=mounts)
-    assert reply.status == "success"
-    *rows, note = reply.text.split("\n")
-    assert rows == ["/a", "/n/f"]
-    assert note.startswith(f"[/m: glob /m failed: {type(error).__name__}")
-
-
-def test_a_search_fails_when_every_mount_does() -> None:
-    reply = answer(glob("*", path="/m"), mounts={"/m": Broken(RuntimeError("boom"))})
-    assert (reply.status, reply.text) == ("error", "Error: glob /m failed: RuntimeError: boom")
-
-
-def test_a_list_that_a_backend_cut_says_so() -> None:
-    class Cut(Shelf):
-        def glob(self, pattern: str, path: str | None = None) -> GlobResult:
-            return GlobResult(matches=[{"path": "/f"}], truncated=True)
-
-    reply = answer(glob("*"), mounts={"/m": Cut()})
-    assert reply.text == "/m/f\n[/m: the list is not complete]"
 
 
 @pytest.mark.parametrize("name", FORGING.values(), ids=FORGING)

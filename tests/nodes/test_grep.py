@@ -1,4 +1,4 @@
-"""`grep`: lines by what is in them, in three forms, in every mount."""
+"""`grep`: lines by what is in them, in three forms."""
 
 from typing import Any
 
@@ -7,9 +7,8 @@ from langchain_core.messages import HumanMessage
 
 from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.state.backends import StateBackend
-from tests.nodes.backends import Broken, Shelf
 from tests.nodes.test_ls import FORGING, is_plain
-from tests.scripted import ScriptedModel, answer, answers, arun, call, says
+from tests.scripted import ScriptedModel, answer, call, says
 
 FILES = {
     "/a.py": "import os\nprint(1)\nprint(2)\n",
@@ -67,22 +66,6 @@ def test_context_is_shown_once_with_gaps_marked(context: int, rows: str) -> None
     assert reply.text.split("\n") == rows.split()
 
 
-@pytest.mark.parametrize("mode", ["content", "count", "files_with_matches"])
-@pytest.mark.parametrize(("most", "lines"), [(1, 1), (3, 3), (4, 4), (5, 5), (6, 5), (10**30, 5)])
-def test_no_more_lines_than_asked_for_are_found_in_all(mode: str, most: int, lines: int) -> None:
-    mounts = {"/m": Shelf(f="x\nx"), "/n": StateBackend()}
-    files = {"/a": "x\nx", "/n/g": "x"}
-    reply = answer(grep("x", output_mode=mode, max_count=most), files=files, mounts=mounts)
-    assert reply.artifact["lines"] == lines
-    assert reply.artifact["truncated"] is (most < 5)
-    assert ("there are more matches" in reply.text) is (most < 5)
-    rows = [row for row in reply.text.split("\n") if row.startswith("/")]
-    if mode == "content":
-        assert len(rows) == lines
-    if mode == "count":
-        assert sum(int(row.rpartition(":")[2]) for row in rows) == lines
-
-
 @pytest.mark.parametrize(
     ("args", "problem"),
     [
@@ -109,49 +92,6 @@ def test_what_can_not_be_searched_says_why(args: dict[str, Any], problem: str, m
 def test_a_regex_that_would_never_end_is_answered_with_what_to_do() -> None:
     reply = answer(grep(r"(a|a)+$", regex=True, path="/a"), files={"/a": "a" * 50 + "b"})
     assert "without nested repetitions" in reply.text
-
-
-@pytest.mark.parametrize(
-    ("args", "rows"),
-    [
-        ({}, ["/a.py:1:x", "/m/f:2:x", "/m/z/g:1:x"]),
-        ({"path": "/m"}, ["/m/f:2:x", "/m/z/g:1:x"]),
-        ({"path": "/m/z"}, ["/m/z/g:1:x"]),
-        ({"glob": "f"}, ["/m/f:2:x"]),
-        ({"glob": "m/*"}, ["/m/f:2:x"]),
-        ({"glob": "m/**"}, ["/m/f:2:x", "/m/z/g:1:x"]),
-        ({"glob": "*.py"}, ["/a.py:1:x"]),
-    ],
-)
-@pytest.mark.parametrize("mode", ["sync", "async"])
-async def test_every_mount_is_searched_under_its_full_path(
-    args: dict[str, Any], rows: list[str], mode: str
-) -> None:
-    mounts = {"/m": Shelf(f="y\nx", z__hidden="x"), "/m/z": Shelf(g="x")}
-    options: Any = {"files": {"/a.py": "x"}, "mounts": mounts}
-    asked = grep("x", **CONTENT, **args)
-    state = await arun(asked, **options) if mode == "async" else None
-    reply = answers(state)[0] if state else answer(asked, **options)
-    assert reply.text.split("\n") == rows
-
-
-def test_a_mount_that_fails_is_reported_and_the_others_answer() -> None:
-    reply = answer(
-        grep("x"),
-        files={"/a": "x"},
-        mounts={"/m": Broken(RuntimeError("boom")), "/n": Shelf(f="x")},
-    )
-    assert reply.text == "/a\n/n/f\n[/m: grep /m failed: RuntimeError: boom]"
-
-
-@pytest.mark.parametrize("option", ["regex", "ignore_case"])
-def test_a_backend_that_knows_no_regex_is_not_searched_as_if_it_did(option: str) -> None:
-    reply = answer(grep("x", **{option: True}), files={"/a": "x"}, mounts={"/m": Shelf(f="x")})
-    assert reply.text == (
-        f"/a\n[/m: /m: the backend mounted at /m can't search with `{option}`. Search without it.]"
-    )
-    alone = answer(grep("x", path="/m", **{option: True}), mounts={"/m": Shelf(f="x")})
-    assert alone.status == "error"
 
 
 @pytest.mark.parametrize("name", FORGING.values(), ids=FORGING)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from langgraph_filesystem.state.backends import StateBackend
-from tests.nodes.backends import Broken, Shelf
+from tests.nodes.backends import Shelf
 from tests.scripted import answer, answers, arun, call
 
 FORGING = {
@@ -82,18 +82,6 @@ def test_what_can_not_be_listed_says_why(path: str, problem: str) -> None:
     reply = answer(call("ls", path=path), files={"/a": ""}, mounts={"/s": Shelf()})
     assert reply.status == "error"
     assert problem in reply.text
-
-
-def test_a_mount_hides_what_the_state_has_at_its_path() -> None:
-    reply = answer(call("ls"), files={"/m/hidden": "", "/m2": ""}, mounts={"/m": Shelf(f="")})
-    assert reply.text == "/m/\n/m2"
-
-
-def test_a_mount_that_fails_is_reported_beside_the_others() -> None:
-    mounts = {"/": Broken(RuntimeError("gone\nfishing")), "/m": Shelf(f="")}
-    reply = answer(call("ls"), mounts=mounts)
-    assert reply.status == "success"
-    assert reply.text == r"/m/" + "\n" + r"[/: ls / failed: RuntimeError: gone\nfishing]"
 
 
 @pytest.mark.parametrize("name", FORGING.values(), ids=FORGING)

@@ -1,0 +1,179 @@
+r"""The commands that a person types, and the calls that they are.
+
+    ls /
+    write_file /a.txt "hi\nthere"
+    write_file /b.txt <<END
+    as many lines as you like
+    END
+
+    edit_file /a.txt hi hello replace_all=true
+    grep hello --path /
+
+Lines that stand together are the parallel calls of one message. A blank line waits for their
+answers. Quote a word to keep its spaces, or to keep `name=value` and `<<END` as plain text.
+"""
+
+import json
+import re
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from langgraph_filesystem.words import Unreadable, Word, split_words, types_of, value_of
+
+__all__ = ("Call", "Command", "bound_commands", "excerpt", "manual", "read_calls")
+
+_HEREDOC = re.compile(r"<<(\w+)")
+_EXCERPT = 120
+
+
+class Command(NamedTuple):
+    """A bound tool, as a person types it."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    """JSON schema of each parameter, in the order in which words fill them."""
+    required: Sequence[str]
+
+    def usage(self) -> str:
+        """Return `read_file file_path [offset=0]`."""
+        return " ".join((self.name, *map(self._parameter, self.parameters)))
+
+    def _parameter(self, name: str) -> str:
+        if name in self.required:
+            return name
+        schema = self.parameters[name]
+        default = schema.get("default") if isinstance(schema, dict) else None
+        return f"[{name}]" if default is None else f"[{name}={json.dumps(default, default=str)}]"
+
+    def find(self, name: str) -> str | None:
+        """Return the parameter meant by `name`, where `--replace-all` means `replace_all`."""
+        return next((n for n in (name, name.replace("-", "_")) if n in self.parameters), None)
+
+
+class Call(NamedTuple):
+    """What a line asks for; it gets its id when it is sent."""
+
+    name: str
+    args: dict[str, Any]
+
+
+def bound_commands(tools: Any) -> dict[str, Command]:
+    """Return the commands for the tools that are bound to a model, by their names."""
+    functions = [tool["function"] for tool in tools or () if "function" in tool]
+    return {function["name"]: _command(function) for function in functions}
+
+
+def manual(commands: Mapping[str, Command]) -> str:
+    """Return what there is to type."""
+    if not commands:
+        return "There are no commands: no tools are bound to this model."
+    lines = [
+        "Type one command a line. A blank line waits for the answers of those above it. "
+        "Quote text with spaces, or end a line with `<<END` and let the text follow, up to a "
+        "line that says `END`. The commands:",
+        "",
+    ]
+    for command in commands.values():
+        about = f": {command.description}" if command.description else ""
+        lines.append(f"- `{command.usage()}`{about}")
+    return "\n".join(lines)
+
+
+def excerpt(text: str) -> str:
+    """Return the first line, short, and with what would not print escaped."""
+    line = " ".join(text.strip().split("\n", 1)[0].split())
+    shown = line if len(line) <= _EXCERPT else line[: _EXCERPT - 1] + "…"
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in shown)
+
+
+def read_calls(text: str, commands: Mapping[str, Command]) -> list[list[Call]]:
+    """Return the calls of each group of lines, or raise for the first line that is none."""
+    groups: list[list[Call]] = [[]]
+    lines = enumerate(text.split("\n"), start=1)
+    for number, line in ((number, line.strip()) for number, line in lines):
+        if not line:
+            groups.append([])
+        elif not line.startswith("#"):
+            try:
+                groups[-1].append(_call(line, lines, commands))
+            except Unreadable as error:
+                raise Unreadable(f"Line {number}, `{excerpt(line)}`: {error}") from None
+    return [group for group in groups if group]
+
+
+def _command(function: dict[str, Any]) -> Command:
+    schema = function.get("parameters") or {}
+    return Command(
+        name=function["name"],
+        description=excerpt(function.get("description") or ""),
+        parameters=schema.get("properties") or {},
+        required=schema.get("required") or (),
+    )
+
+
+def _call(line: str, following: Iterable[tuple[int, str]], commands: Mapping[str, Command]) -> Call:
+    # The name is looked up before quotes are, since prose such as "What's new?" has them too.
+    name = line.split(" ", 1)[0].split("\t", 1)[0]
+    if name not in commands:
+        raise Unreadable(f"there is no command `{excerpt(name)}`.")
+    words = split_words(line[len(name) :].lstrip(" \t"))
+    return Call(name, _arguments(commands[name], [_with_heredoc(w, following) for w in words]))
+
+
+def _with_heredoc(word: Word, following: Iterable[tuple[int, str]]) -> Word:
+    """Replace `<<END` by the lines up to `END`; they are taken from `following`."""
+    opening = _HEREDOC.fullmatch(word.text)
+    if opening is None or word.bare < len("<<"):
+        return word
+    body: list[str] = []
+    for _, line in following:
+        if line.strip() == opening[1]:
+            return Word("".join(body), bare=0)
+        body.append(line + "\n")
+    raise Unreadable(f"no line `{opening[1]}` ends its text. Quote `<<` to have it as a word.")
+
+
+def _arguments(command: Command, words: Iterable[Word]) -> dict[str, Any]:
+    """Set the named parameters, then let the other words fill what is left in schema order."""
+    named: dict[str, Any] = {}
+    positional: list[Word] = []
+    waiting = deque(words)
+    while waiting:
+        word = waiting.popleft()
+        dashes = 2 if word.text.startswith("--") and word.bare > 2 else 0
+        typed, equals, value = word.text[dashes : word.bare].partition("=")
+        name = command.find(typed) if dashes or equals else None
+        if name is None:
+            positional.append(word)
+        elif equals:
+            rest = Word(word.text[dashes + len(typed) + 1 :], bare=len(value))
+            named[name] = value_of(rest, command.parameters[name])
+        elif word.bare < len(word.text):
+            positional.append(word)
+        else:
+            named[name] = _flag(name, command.parameters[name], waiting)
+    return named | _filled(command, positional, named)
+
+
+def _flag(name: str, schema: Any, waiting: deque[Word]) -> Any:
+    """Return the value of `--name`: the next word, or true where a switch stands alone."""
+    if "boolean" in types_of(schema):
+        given = waiting and waiting[0].text.lower() in ("true", "false")
+        return value_of(waiting.popleft(), schema) if given else True
+    if not waiting:
+        raise Unreadable(f"`--{name}` needs a value.")
+    return value_of(waiting.popleft(), schema)
+
+
+def _filled(command: Command, words: list[Word], named: dict[str, Any]) -> dict[str, Any]:
+    free = [name for name in command.parameters if name not in named]
+    if len(words) > len(free):
+        raise Unreadable(
+            f"`{excerpt(words[len(free)].text)}` is one word too many. Quote text with spaces."
+        )
+    return {
+        name: value_of(word, command.parameters[name])
+        for name, word in zip(free, words, strict=False)
+    }

@@ -1,0 +1,93 @@
+"""From one mount to another: what can't be moved whole stays whole."""
+
+from typing import Any
+
+import pytest
+
+from langgraph_filesystem.state.backends import StateBackend
+from langgraph_filesystem.state.backends.protocol import FileDownloadResponse, FileUploadResponse
+from tests.nodes.backends import Shelf
+from tests.nodes.test_move import FILES, contents, move
+from tests.scripted import answer, answers, arun, run
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_files_move_from_one_mount_to_another(mode: str) -> None:
+    shelf = Shelf(in__f="text\r\n", in__b=b"\xff\x00")
+    shelf.put("/in/.hidden", "kept too")
+    turns = [move("/m/in", "/here"), move("/d", "/m/out")]
+    options: Any = {"files": FILES, "mounts": {"/m": shelf}}
+    state = await arun(*turns, **options) if mode == "async" else run(*turns, **options)
+    assert [reply.text for reply in answers(state)] == [
+        "Moved /m/in to /here (3 files).",
+        "Moved /d to /m/out (2 files).",
+    ]
+    assert shelf.files == {"/out/x": b"x", "/out/e/.y": b"y"}
+    assert contents(state) == {
+        "/a": "a",
+        "/dx": "dx",
+        "/here/f": "text\r\n",
+        "/here/b": "/wA=",
+        "/here/.hidden": "kept too",
+    }
+    assert state["files"]["/here/b"]["encoding"] == "base64"
+
+
+def test_files_move_between_two_mounts_of_the_state() -> None:
+    mounts = {"/m": StateBackend(), "/n": StateBackend()}
+    state = run(move("/m/a", "/n/b"), files={"/m/a": "text"}, mounts=mounts)
+    assert contents(state) == {"/n/b": "text"}
+
+
+class Full(Shelf):
+    """A shelf that takes one file and no more."""
+
+    def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
+        if self.files:
+            return [FileUploadResponse(path, error="disk full") for path, _ in files]
+        return super().upload_files(files)
+
+
+def test_a_move_that_fails_half_way_leaves_everything_where_it_was() -> None:
+    full = Full()
+    state = run(move("/d", "/m/d"), files=FILES, mounts={"/m": full})
+    assert "could not be written (disk full)" in answers(state)[0].text
+    assert contents(state) == FILES
+    assert full.files == {}
+
+
+class Sealed(Shelf):
+    """A shelf whose files can't be taken out."""
+
+    def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
+        return [FileDownloadResponse(path, error="permission_denied") for path in paths]
+
+
+@pytest.mark.parametrize("path", ["/m/f", "/m/d"])
+def test_what_can_not_be_read_is_not_deleted(path: str) -> None:
+    sealed = Sealed(f="kept", d__g="kept")
+    reply = answer(move(path, "/b"), mounts={"/m": sealed})
+    assert reply.status == "error"
+    assert sealed.files == {"/f": b"kept", "/d/g": b"kept"}
+
+
+def test_a_source_that_can_not_be_deleted_is_told() -> None:
+    class Keeper(Shelf):
+        def delete(self, file_path: str) -> Any:
+            raise OSError("read-only")
+
+    state = run(move("/m/f", "/b"), mounts={"/m": Keeper(f="x")})
+    assert "Copied to /b, but the source is left" in answers(state)[0].text
+    assert "read-only" in answers(state)[0].text
+    assert contents(state) == {"/b": "x"}
+
+
+def test_directories_in_circles_end() -> None:
+    class Circle(Shelf):
+        def ls(self, path: str) -> Any:
+            found = super().ls("/")
+            found.entries = [{"path": f"{path.rstrip('/')}/again", "is_dir": True}]
+            return found
+
+    reply = answer(move("/m/x", "/b"), mounts={"/m": Circle()})
+    assert "more than 10,000 directories" in reply.text
