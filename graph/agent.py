@@ -1,7 +1,7 @@
 """`create_filesystem_agent`: the whole graph from one call."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NotRequired
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import SystemMessage
@@ -15,13 +15,14 @@ from langgraph.types import All, Checkpointer
 from langgraph_filesystem.builder import (
     add_nodes,
     as_tools,
+    check_schema,
     checked_descriptions,
     working_operations,
 )
 from langgraph_filesystem.guard import guarded
 from langgraph_filesystem.nodes.model import after_model, load_model, model_node
 from langgraph_filesystem.nodes.prepare import prepare_node
-from langgraph_filesystem.nodes.respond import respond_node
+from langgraph_filesystem.nodes.respond import respond_node, response_type
 from langgraph_filesystem.nodes.settings import Settings, TokenCounter
 from langgraph_filesystem.state.backends.protocol import Backend, BackendFactory
 from langgraph_filesystem.state.mounts import Mounts
@@ -29,7 +30,6 @@ from langgraph_filesystem.state.schema import (
     Conversation,
     FilesystemState,
     extended_schema,
-    missing_channels,
     public_schema,
 )
 
@@ -86,16 +86,14 @@ def create_filesystem_agent(
     settings = Settings(
         Mounts(mounts), evict_over, token_counter, read_before_edit, max_execute_timeout
     )
-    if missing := missing_channels(state_schema):
-        raise ValueError(
-            f"The state schema {state_schema.__name__} lacks the channels {', '.join(missing)}: "
-            "extend FilesystemState."
-        )
+    check_schema(state_schema)
+    if system_prompt is not None and not isinstance(system_prompt, str | SystemMessage):
+        raise ValueError(f"`system_prompt` must be text or a SystemMessage, not {system_prompt!r}.")
     chat, own_tools = load_model(model), as_tools(tools or ())
     chosen = working_operations(operations, settings)
     descriptions = checked_descriptions(tool_descriptions, chosen)
     end = "respond" if response_format is not None else END
-    builder = _builder(state_schema, context_schema, with_response=end != END)
+    builder = _builder(state_schema, context_schema, response_format)
     builder.add_node("prepare", prepare_node(), input_schema=Conversation)
     add_nodes(builder, chosen, own_tools, settings, then="model", end=end)
     builder.add_node(
@@ -129,13 +127,15 @@ def create_filesystem_agent(
 
 
 def _builder(
-    state_schema: type[Any], context_schema: type[Any] | None, *, with_response: bool
+    state_schema: type[Any], context_schema: type[Any] | None, response_format: Any
 ) -> StateGraph[Any, Any, Any, Any]:
     """Return a builder whose input and output leave out what the graph keeps for itself."""
-    given, answered = public_schema(state_schema, "Input"), public_schema(state_schema, "Output")
-    if with_response:
-        answered = public_schema(state_schema, "Output", structured_response=Any)
-        state_schema = extended_schema(state_schema, structured_response=Any)
+    given, more = public_schema(state_schema, "Input"), {}
+    if response_format is not None:
+        more = {"structured_response": NotRequired[response_type(response_format)]}
     return StateGraph(
-        state_schema, context_schema=context_schema, input_schema=given, output_schema=answered
+        extended_schema(state_schema, **more) if more else state_schema,
+        context_schema=context_schema,
+        input_schema=given,
+        output_schema=public_schema(state_schema, "Output", **more),
     )

@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.tools import BaseTool, tool
 from langgraph.graph import END, StateGraph
 
-from langgraph_filesystem.nodes.calls import last_ai_message
+from langgraph_filesystem.nodes.calls import calls_something
 from langgraph_filesystem.nodes.evict import after_evict, evict_node
 from langgraph_filesystem.nodes.operation import operation_node
 from langgraph_filesystem.nodes.operations import Operation, chosen_operations, tool_schemas
@@ -81,9 +81,18 @@ def filesystem_tools(
 
 def filesystem_condition(state: Any) -> str:
     """Return `"router"` if the last AI message calls anything, else `END`: for your own edge."""
-    message, _ = last_ai_message(state["messages"])
-    calls = message is not None and (message.tool_calls or message.invalid_tool_calls)
-    return "router" if calls else END
+    return "router" if calls_something(state["messages"]) else END
+
+
+def check_schema(schema: Any) -> None:
+    """Raise for a state schema that is none, or lacks the channels."""
+    if not isinstance(schema, type):
+        raise ValueError(f"`state_schema` must be a class, not {schema!r}.")
+    if missing := missing_channels(schema):
+        raise ValueError(
+            f"The state schema {schema.__name__} lacks the channels {', '.join(missing)}: "
+            "extend FilesystemState."
+        )
 
 
 def working_operations(names: Iterable[str] | None, settings: Settings) -> dict[str, Operation]:
@@ -96,6 +105,9 @@ def working_operations(names: Iterable[str] | None, settings: Settings) -> dict[
 
 def as_tools(tools: Sequence[BaseTool | Callable[..., Any]]) -> list[BaseTool]:
     """Return the user's tools as tools, functions included."""
+    given: list[object] = list(tools)
+    if not all(isinstance(item, BaseTool) or callable(item) for item in given):
+        raise ValueError(f"`tools` must be a list of tools or functions, not {tools!r}.")
     made = [item if isinstance(item, BaseTool) else tool(item) for item in tools]
     names = [item.name for item in made]
     if twice := {name for name in names if names.count(name) > 1}:
@@ -107,8 +119,10 @@ def checked_descriptions(
     descriptions: Mapping[str, str] | None, operations: Mapping[str, Operation]
 ) -> Mapping[str, str]:
     """Return the descriptions, or raise for one that no operation would ever show."""
-    for name in descriptions or ():
+    for name, text in (descriptions or {}).items():
         chosen_operations([name])
+        if not isinstance(text, str):
+            raise ValueError(f"The description of {name!r} must be text, not {text!r}.")
     return {name: text for name, text in (descriptions or {}).items() if name in operations}
 
 
@@ -124,7 +138,7 @@ def add_nodes(
     _check(builder, operations, tools)
     names = [item.name for item in tools]
     builder.add_node("router", router_node(operations, names, settings), input_schema=RouterInput)
-    builder.add_node("evict", evict_node(settings), input_schema=Conversation)
+    builder.add_node("evict", evict_node(settings, operations), input_schema=Conversation)
     for name, operation in operations.items():
         builder.add_node(name, operation_node(operation, settings), input_schema=Conversation)
     if tools:
@@ -144,10 +158,6 @@ def _check(
     operations: Mapping[str, Operation],
     tools: Sequence[BaseTool],
 ) -> None:
-    if missing := missing_channels(builder.state_schema):
-        raise ValueError(
-            f"The state schema {builder.state_schema.__name__} lacks the channels "
-            f"{', '.join(missing)}: extend FilesystemState."
-        )
+    check_schema(builder.state_schema)
     if taken := [item.name for item in tools if item.name in operations]:
         raise ValueError(f"Tools have the names of operations: {', '.join(taken)}.")

@@ -76,10 +76,11 @@ class Names:
         """Return the number of a name, and give it one if it has none."""
         if name in self._known:
             return self._known[name]
+        # Inserted before it is asked for: from then on no other process can give it a number.
+        insert = "INSERT INTO compact_names (name) VALUES (?) ON CONFLICT (name) DO NOTHING"
+        cursor.execute(insert, (name,))
         query = "SELECT id FROM compact_names WHERE name = ?"
-        if found := cursor.execute(query, (name,)).fetchone():
-            return found[0]
-        return cursor.execute("INSERT INTO compact_names (name) VALUES (?)", (name,)).lastrowid
+        return cursor.execute(query, (name,)).fetchone()[0]
 
     def learn(self, connection: sqlite3.Connection) -> None:
         """Remember every number, outside a transaction: one that failed would take its own back."""

@@ -13,6 +13,7 @@ __all__ = (
     "MAX_CHARACTERS",
     "Answer",
     "bounded",
+    "counted",
     "error_reply",
     "escaped",
     "listed",
@@ -64,6 +65,11 @@ def error_reply(call: Call, problem: str) -> ToolMessage:
 def shown_name(name: str) -> str:
     """Return a tool's name as it may stand in a message."""
     return valid(name)[:64]
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things: `1 line`, `2,000 lines`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def valid(text: str) -> str:

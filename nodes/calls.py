@@ -7,7 +7,15 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-__all__ = ("Call", "answer_id", "calls_of", "last_ai_message", "open_calls", "unanswered")
+__all__ = (
+    "Call",
+    "answer_id",
+    "calls_of",
+    "calls_something",
+    "last_ai_message",
+    "open_calls",
+    "unanswered",
+)
 
 _MAX_ID = 256
 _BAD_ID = re.compile(r"[/\\\x00-\x1f\x7f]|\.\.")
@@ -39,6 +47,12 @@ def last_ai_message(messages: Sequence[AnyMessage]) -> tuple[AIMessage | None, l
     return None, []
 
 
+def calls_something(messages: Sequence[AnyMessage]) -> bool:
+    """Say whether the last AI message has calls, answered or not."""
+    message, _ = last_ai_message(messages)
+    return message is not None and bool(message.tool_calls or message.invalid_tool_calls)
+
+
 def unanswered(messages: Sequence[AnyMessage]) -> list[Call]:
     """Return the calls of the last AI message that have no answer yet."""
     message, answers = last_ai_message(messages)
@@ -50,13 +64,14 @@ def open_calls(
 ) -> list[Call]:
     """Return the calls of a message, or those with some ids, that the answers leave open.
 
-    An answer of ours is known by its own id. Any other (a person's, another node's) answers the
-    first call with its `tool_call_id` that is still open.
+    An answer of ours is known by its own id and that of the call: somebody may have edited the
+    message since. Any other (a person's, another node's) answers the first call with its
+    `tool_call_id` that is still open.
     """
     calls = calls_of(message, ids)
-    ours = {answer_id(call.message, call.position) for call in calls}
-    done = {answer.id for answer in answers if answer.id in ours}
-    foreign = [answer.tool_call_id for answer in answers if answer.id not in ours]
+    ours = {answer_id(call.message, call.position): call.id for call in calls}
+    done = {a.id for a in answers if a.id in ours and a.tool_call_id == ours[a.id]}
+    foreign = [answer.tool_call_id for answer in answers if answer.id not in done]
     left: list[Call] = []
     for call in calls:
         if answer_id(call.message, call.position) in done:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from langgraph_filesystem.nodes.answers import Answer, escaped
+from langgraph_filesystem.nodes.answers import Answer, counted, escaped
 from langgraph_filesystem.nodes.arguments import Arguments, VirtualPath
 from langgraph_filesystem.nodes.filesystem import Filesystem
 from langgraph_filesystem.nodes.patches import unified_diff
@@ -30,8 +30,8 @@ async def edit_file(args: EditFile, filesystem: Filesystem) -> Answer:
     count = await filesystem.edit(
         args.file_path, args.old_string, args.new_string, args.replace_all
     )
-    places = "1 place" if count == 1 else f"{count:,} places"
     diff = unified_diff(args.file_path, args.old_string, args.new_string)
     return Answer(
-        f"Edited {escaped(args.file_path)} in {places}.", {"replacements": count, "diff": diff}
+        f"Edited {escaped(args.file_path)} in {counted(count, 'place')}.",
+        {"replacements": count, "diff": diff},
     )

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
-from langgraph_filesystem.nodes.answers import MAX_CHARACTERS, valid
+from langgraph_filesystem.nodes.answers import MAX_CHARACTERS, counted, valid
 from langgraph_filesystem.nodes.calls import unanswered
 from langgraph_filesystem.nodes.failures import attempted
 from langgraph_filesystem.nodes.filesystem import Filesystem
@@ -33,6 +33,7 @@ BOUNDED = frozenset(
 )
 """Operations that bound their own answers: what they show was asked for."""
 _MARK = "evicted_to"
+_WAYS = {"read_file": "page through it with `read_file`", "grep": "search it with `grep`"}
 _MEDIA = frozenset(
     {"image", "image_url", "input_image", "audio", "input_audio", "video", "media"}
     | {"file", "input_file", "document"}
@@ -41,8 +42,13 @@ _MEDIA = frozenset(
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
 
-def evict_node(settings: Settings, exempt: Collection[str] = BOUNDED) -> Node:
-    """Return the node that moves large messages to files."""
+def evict_node(
+    settings: Settings,
+    operations: Collection[str] = ("read_file", "grep"),
+    exempt: Collection[str] = BOUNDED,
+) -> Node:
+    """Return the node that moves large messages to files; its notices name only `operations`."""
+    how = " or ".join(words for name, words in _WAYS.items() if name in operations)
 
     async def act(
         state: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io
@@ -56,7 +62,7 @@ def evict_node(settings: Settings, exempt: Collection[str] = BOUNDED) -> Node:
         filesystem = Filesystem(
             settings, io, runtime, files=channels.get("files", {}), seen=channels.get("seen", {})
         )
-        replaced = [await _evicted(message, filesystem, settings) for message in large]
+        replaced = [await _evicted(message, filesystem, settings, how) for message in large]
         return {"messages": replaced, **filesystem.updates()}
 
     return Node("evict", act)
@@ -122,14 +128,16 @@ def _block_text(block: Any) -> str:
     return json.dumps(block, ensure_ascii=False, default=str, indent=1)
 
 
-async def _evicted(message: AnyMessage, filesystem: Filesystem, settings: Settings) -> AnyMessage:
+async def _evicted(
+    message: AnyMessage, filesystem: Filesystem, settings: Settings, how: str
+) -> AnyMessage:
     text = valid(_text_of(message))
     path = await _kept(_name_of(message), text, filesystem)
     lines = text.count("\n") + (not text.endswith("\n"))
     shown = preview(text, (settings.evict_over or 0) * CHARACTERS_PER_TOKEN // 2)
     notice = (
-        f"[too large for the conversation: {len(text):,} characters in {lines:,} lines are kept in "
-        f"{path}; page through it with `read_file` or search it with `grep`. Its head and tail:]"
+        f"[too large for the conversation: {len(text):,} characters in {counted(lines, 'line')} "
+        f"are kept in {path}{'; ' + how if how else ''}. Its head and tail:]"
     )
     content: str | list[Any] = f"{notice}\n{shown}"
     if not isinstance(message.content, str):

@@ -8,7 +8,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph_filesystem.nodes.answers import escaped
 from langgraph_filesystem.state.errors import FilesystemError
 
-__all__ = ("attempted",)
+__all__ = ("attempted", "said")
 
 T = TypeVar("T")
 
@@ -23,8 +23,17 @@ async def attempted(work: Awaitable[T], what: str) -> tuple[T | None, str | None
     except GraphBubbleUp:
         raise
     except Exception as error:
-        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        return None, f"{escaped(what)} failed: {_escaped_lines(reason)}"
+        return None, f"{escaped(what)} failed: {_escaped_lines(said(error))}"
+
+
+def said(error: Exception) -> str:
+    """Return the kind of an error and what it says, without paths of the host."""
+    kind = type(error).__name__
+    try:
+        text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    except Exception:  # an error may fail to say what it is
+        text = ""
+    return f"{kind}: {text}" if text else kind
 
 
 def _escaped_lines(text: str) -> str:

@@ -140,8 +140,8 @@ class Filesystem:
         self._view.take({path: file})
 
     def exists_in_state(self, path: str) -> bool:
-        """Say whether the thread's own files have a path."""
-        return path in self._view.files
+        """Say whether the thread's own files have a path, as a file or as a directory."""
+        return any(is_within(key, path) for key in self._view.files)
 
     def _refuse_mount_point(self, path: str) -> None:
         for mount in self._mounts.all:

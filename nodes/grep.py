@@ -1,5 +1,6 @@
 """The `grep` node: lines by what is in them."""
 
+import re
 from typing import Annotated
 
 from pydantic import Field
@@ -11,6 +12,7 @@ from langgraph_filesystem.state.backends.protocol import GrepMatch, OutputMode
 
 __all__ = ("Grep", "grep")
 
+_LIKE_A_ROW = re.compile(r":\d+(?::|$)")
 _LINE = 1_000
 """Characters of a line that are shown; `read_file` shows the rest."""
 
@@ -59,7 +61,7 @@ def _rows(args: Grep, counts: dict[str, int], matches: list[GrepMatch]) -> list[
     if args.output_mode == "files_with_matches":
         return sorted(map(escaped, counts))
     if args.output_mode == "count":
-        return sorted(f"{escaped(path)}:{count}" for path, count in counts.items())
+        return sorted(f"{_unmistakable(path)}:{count}" for path, count in counts.items())
     matches = sorted(matches, key=lambda match: (match["path"], match["line"]))
     if not args.context:
         return [_row(match["path"], match["line"], ":", match["text"]) for match in matches]
@@ -86,4 +88,10 @@ def _rows_with_context(matches: list[GrepMatch]) -> list[str]:
 
 def _row(path: str, line: int, mark: str, text: str) -> str:
     shown = text if len(text) <= _LINE else f"{text[:_LINE]} [... {len(text):,} characters]"
-    return f"{escaped(path)}{mark}{line}{mark}{escaped(shown)}"
+    return f"{_unmistakable(path)}{mark}{line}{mark}{escaped(shown)}"
+
+
+def _unmistakable(path: str) -> str:
+    """Escape a name such as `a.txt:7:text`, which would read as a line of another file."""
+    shown = escaped(path)
+    return shown.replace(":", "\\x3a") if _LIKE_A_ROW.search(shown) else shown

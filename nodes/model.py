@@ -10,7 +10,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.answers import valid
-from langgraph_filesystem.nodes.calls import last_ai_message
+from langgraph_filesystem.nodes.calls import answer_id, calls_something
 from langgraph_filesystem.nodes.failures import attempted
 from langgraph_filesystem.nodes.node import Edge, Io, Node
 from langgraph_filesystem.nodes.operations import Operation, tool_schemas
@@ -65,9 +65,7 @@ def after_model(end: str) -> Edge:
 
     def choose(state: Any) -> str:
         # A person may have answered calls already: what is behind the message doesn't matter.
-        message, _ = last_ai_message(state["messages"])
-        calls = message is not None and (message.tool_calls or message.invalid_tool_calls)
-        return "router" if calls else end
+        return "router" if calls_something(state["messages"]) else end
 
     return Edge("after_model", choose)
 
@@ -116,13 +114,28 @@ def _storable(answer: AnyMessage, messages: Sequence[AnyMessage]) -> AnyMessage:
     take the place of the first.
     """
     update: dict[str, Any] = {}
-    if not answer.id or any(message.id == answer.id for message in messages):
+    if not answer.id or _is_taken(answer.id, messages):
         update["id"] = str(uuid.uuid4())
     if isinstance(answer, AIMessage) and answer.tool_calls:
-        calls = [{**call, "args": _storable_value(call["args"])} for call in answer.tool_calls]
+        made: list[Any] = list(answer.tool_calls)  # a model may break the type
+        good = [call for call in made if isinstance(call["args"], dict)]
+        calls = [{**call, "args": _storable_value(call["args"])} for call in good]
         if calls != answer.tool_calls:
             update["tool_calls"] = calls
+        if len(good) < len(made):
+            bad = [_as_invalid(call) for call in made if not isinstance(call["args"], dict)]
+            update["invalid_tool_calls"] = [*answer.invalid_tool_calls, *bad]
     return answer.model_copy(update=update) if update else answer
+
+
+def _is_taken(id: str, messages: Sequence[AnyMessage]) -> bool:
+    """Say whether a message has the id, or an answer is left that was given to one that had it."""
+    answers = answer_id(id, 0).removesuffix("0")
+    return any(m.id == id or (m.id or "").startswith(answers) for m in messages)
+
+
+def _as_invalid(call: Any) -> dict[str, Any]:
+    return {**call, "type": "invalid_tool_call", "args": valid(str(call["args"])), "error": None}
 
 
 _MAX_DEPTH = 100

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from langgraph_filesystem.nodes.answers import Answer, escaped
+from langgraph_filesystem.nodes.answers import Answer, counted, escaped
 from langgraph_filesystem.nodes.arguments import Arguments, VirtualPath
 from langgraph_filesystem.nodes.filesystem import Filesystem
 
@@ -21,6 +21,7 @@ class Move(Arguments):
 async def move(args: Move, filesystem: Filesystem) -> Answer:
     """Move it and say how much was moved."""
     count = await filesystem.move(args.source, args.destination)
-    files = "1 file" if count == 1 else f"{count:,} files"
-    moved = f"Moved {escaped(args.source)} to {escaped(args.destination)} ({files})."
+    moved = (
+        f"Moved {escaped(args.source)} to {escaped(args.destination)} ({counted(count, 'file')})."
+    )
     return Answer(moved, {"files": count})

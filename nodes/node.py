@@ -7,7 +7,9 @@ so that the function runs to its end at the first step; in an async run it await
 import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Sequence
-from functools import lru_cache
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextvars import copy_context
+from functools import lru_cache, partial
 from typing import Any, Protocol
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -42,7 +44,10 @@ class _Awaiting:
         function = getattr(target, method)
         if method in getattr(target, "instant", ()):
             return function(*args, **_taken(function, optional))
-        return await asyncio.to_thread(_called, function, args, _taken(function, optional))
+        work = partial(_called, function, args, _taken(function, optional))
+        if method == "execute":
+            return await _in_a_thread_of_its_own(work)
+        return await asyncio.to_thread(work)
 
     async def invoke(self, runnable: Runnable[Any, Any], value: Any, config: RunnableConfig) -> Any:
         return await runnable.ainvoke(value, config)
@@ -89,12 +94,22 @@ class Edge(Runnable[Any, Any]):
         return self._choose(input)
 
 
+async def _in_a_thread_of_its_own(work: Callable[[], Any]) -> Any:
+    """A command may take an hour: in the shared pool it would keep others from listing files."""
+    pool = ThreadPoolExecutor(max_workers=1)
+    try:
+        run = copy_context().run
+        return await asyncio.get_running_loop().run_in_executor(pool, run, work)
+    finally:
+        pool.shutdown(wait=False)
+
+
 def _called(function: Callable[..., Any], args: Sequence[Any], optional: dict[str, Any]) -> Any:
     try:
         return function(*args, **optional)
-    except StopIteration as stopped:
-        # A future can't carry it: before Python 3.12 the event loop would wait for ever.
-        raise RuntimeError(f"StopIteration: {stopped}") from None
+    except (StopIteration, CancelledError) as stopped:
+        # A future can't carry the one, and takes the other for a cancelled run.
+        raise RuntimeError(f"{type(stopped).__name__}: {stopped}") from None
 
 
 def takes(function: Callable[..., Any], keyword: str) -> bool:

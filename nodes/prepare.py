@@ -4,6 +4,7 @@ A run that was stopped leaves calls without answers, and providers refuse such a
 of them is answered as cancelled, right behind the message that made it.
 """
 
+from itertools import takewhile
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMessage
@@ -34,28 +35,26 @@ def prepare_node() -> Node:
 
 
 def _repaired(messages: list[AnyMessage]) -> list[Any]:
-    """Return what puts the missing answers in their places, if any is missing.
+    """Return what puts every answer right behind the message that called, if any is not there.
 
     Messages merge by id and new ones go to the end, so those behind a gap are taken out and put
     back.
     """
     whole: list[AnyMessage] = []
-    first_gap: int | None = None
+    placed: set[int] = set()
     for place, message in enumerate(messages):
+        if id(message) in placed:
+            continue
         whole.append(message)
-        if not isinstance(message, AIMessage):
-            continue
-        if not (message.tool_calls or message.invalid_tool_calls):
-            continue
-        answers = _answers_behind(messages, place)
-        missing = open_calls(message, answers)
-        if missing:
-            first_gap = place if first_gap is None else first_gap
-            whole += [error_reply(call, _CANCELLED) for call in missing]
-    if first_gap is None:
-        return []
-    removed = [RemoveMessage(id=message.id or "") for message in messages[first_gap + 1 :]]
-    return [*removed, *whole[first_gap + 1 :]]
+        if isinstance(message, AIMessage) and (message.tool_calls or message.invalid_tool_calls):
+            answers = _answers_behind(messages, place)
+            placed.update(map(id, answers))
+            cancelled = [error_reply(call, _CANCELLED) for call in open_calls(message, answers)]
+            whole += [*answers, *cancelled]
+    pairs = zip(messages, whole, strict=False)
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
+    removed = [RemoveMessage(id=message.id or "") for message in messages[same:]]
+    return [*removed, *whole[same:]]
 
 
 def _answers_behind(messages: list[AnyMessage], place: int) -> list[ToolMessage]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from langgraph_filesystem.nodes.answers import Answer, escaped
+from langgraph_filesystem.nodes.answers import Answer, counted, escaped
 from langgraph_filesystem.nodes.arguments import Arguments, VirtualPath
 from langgraph_filesystem.nodes.filesystem import Filesystem
 from langgraph_filesystem.state.backends.protocol import ReadResult
@@ -99,8 +99,8 @@ def _footer(line: int, column: int, total: int | None, more: bool, ends_with_new
         of_all = "" if total is None else f" of {total}"
         return f"[{line - 1}{of_all} lines: read on with offset={line - 1}]"
     if ends_with_newline:
-        return f"[end of file: {total} lines]"
-    return f"[end of file: {total} lines, no newline behind the last one]"
+        return f"[end of file: {counted(total or 0, 'line')}]"
+    return f"[end of file: {counted(total or 0, 'line')}, no newline behind the last one]"
 
 
 def _media(path: str, content: str) -> Answer:

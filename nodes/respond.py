@@ -9,7 +9,13 @@ from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.node import Io, Node
 
-__all__ = ("respond_node",)
+__all__ = ("respond_node", "response_type")
+
+
+def response_type(response_format: Any) -> Any:
+    """Return the type of what `respond` writes: declared, so that a checkpoint may load it."""
+    schema = response_format[1] if isinstance(response_format, tuple) else response_format
+    return schema if isinstance(schema, type) else dict[str, Any]
 
 
 def respond_node(model: BaseChatModel, response_format: Any) -> Node:

@@ -142,6 +142,9 @@ async def _grep(view: View, place: _Place, pattern: str, options: dict[str, Any]
                 f"{start}: the backend mounted at {mount.prefix} can't search with `{option}`. "
                 "Search without it."
             )
+    if view.mounts.below(start):
+        # What a mount below hides must not use the limit up: it is applied to what is left.
+        options = {**options, "max_count": None}
     return await view.call(mount, start, "grep", pattern, mount.inner(start), glob, **options)
 
 

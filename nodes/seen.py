@@ -50,6 +50,7 @@ class Seen:
 
     def forget(self, path: str) -> None:
         """Forget a file, or all that is below a directory."""
+        self._undigested = {known for known in self._undigested if not is_within(known, path)}
         self._update.update(dict.fromkeys(self._known_within(path)))
 
     def move(self, source: str, destination: str) -> None:

@@ -27,11 +27,11 @@ class Settings:
     max_execute_timeout: int = 3_600
 
     def __post_init__(self) -> None:
-        if self.evict_over is not None and self.evict_over < 1:
-            raise ValueError(f"`evict_over` must be at least 1 token, not {self.evict_over}.")
-        if self.max_execute_timeout < 1:
+        if self.evict_over is not None and not _is_count(self.evict_over):
+            raise ValueError(f"`evict_over` must be at least 1 token, not {self.evict_over!r}.")
+        if not _is_count(self.max_execute_timeout):
             raise ValueError(
-                f"`max_execute_timeout` must be at least 1 s, not {self.max_execute_timeout}."
+                f"`max_execute_timeout` must be at least 1 s, not {self.max_execute_timeout!r}."
             )
         if self.token_counter is not None and not callable(self.token_counter):
             raise ValueError("`token_counter` must be a function of messages.")
@@ -47,3 +47,7 @@ class Settings:
         if self.evict_over is None:
             return MAX_CHARACTERS
         return min(MAX_CHARACTERS, max(_LEAST_BUDGET, self.evict_over * CHARACTERS_PER_TOKEN))
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1

@@ -12,10 +12,11 @@ from langgraph.types import Command
 
 from langgraph_filesystem.nodes.answers import error_reply, valid
 from langgraph_filesystem.nodes.calls import Call, answer_id
-from langgraph_filesystem.nodes.failures import attempted
+from langgraph_filesystem.nodes.failures import attempted, said
 from langgraph_filesystem.nodes.node import Io, Node
 from langgraph_filesystem.nodes.operation import calls_of_task
 from langgraph_filesystem.nodes.running import read_channels
+from langgraph_filesystem.state.channels import check_write
 
 __all__ = ("tools_node",)
 
@@ -44,12 +45,23 @@ async def _run(runner: ToolNode, call: Call, config: RunnableConfig, io: Io) -> 
         return [{"messages": [error_reply(call, problem)]}]
     parts = output if isinstance(output, list) else [output]
     parts = [part if isinstance(part, dict | Command) else {"messages": [part]} for part in parts]
+    _, problem = await attempted(_checked(parts), f"What the tool {call.name} wrote")
+    if problem is not None:
+        return [{"messages": [error_reply(call, problem)]}]
     stamped = [_stamp(message, call) for part in parts for message in _messages(part)]
     if not any(stamped):
         # Without one the call would stay open, and the tool would run again and again.
         problem = f"The tool {call.name} ran, but its answer was for another call."
         parts.append({"messages": [error_reply(call, problem)]})
     return parts
+
+
+async def _checked(parts: list[Any]) -> None:
+    """Refuse what the reducers would refuse: there it would end the run, and lock the thread."""
+    for part in parts:
+        update = part.update if isinstance(part, Command) else part
+        for channel, write in update.items() if isinstance(update, dict) else ():
+            check_write(channel, write)
 
 
 def _messages(part: Any) -> list[Any]:
@@ -69,6 +81,5 @@ def _stamp(message: Any, call: Call) -> bool:
 
 
 def _explained(error: Exception) -> str:
-    return (
-        f"The tool failed: {type(error).__name__}: {error}. Mend the arguments or go another way."
-    )
+    reason = said(error).rstrip(".")
+    return f"Error: The tool failed: {reason}. Mend the arguments or go another way."

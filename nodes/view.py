@@ -1,8 +1,10 @@
 """What one node run sees and changes: the mounts, opened once, over one copy of the files."""
 
+import contextlib
 import hashlib
+import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from langgraph.runtime import Runtime
 
@@ -15,6 +17,7 @@ from langgraph_filesystem.state.files import (
     Files,
     apply_write,
     checked_update,
+    file_bytes,
     merge_updates,
 )
 from langgraph_filesystem.state.mounts import Mount, Mounts
@@ -71,15 +74,20 @@ class View:
         if hasattr(backend, "digest"):
             digest: str | None = await self._io.call(backend, "digest", mount.inner(path))
             return digest
-        if not hasattr(backend, "download_files"):
+        content = await self._content(backend, mount.inner(path))
+        return None if content is None else hashlib.sha256(content).hexdigest()[:24]
+
+    async def _content(self, backend: Any, inner: str) -> bytes | None:
+        """Return what a file holds: downloaded, or read where nothing can be downloaded."""
+        if hasattr(backend, "download_files"):
+            with contextlib.suppress(NotImplementedError):
+                [found] = await self._io.call(backend, "download_files", [inner])
+                return cast("bytes | None", found.content)
+        if not hasattr(backend, "read"):
             return None
-        try:
-            [found] = await self._io.call(backend, "download_files", [mount.inner(path)])
-        except NotImplementedError:
-            return None
-        if found.content is None:
-            return None
-        return hashlib.sha256(found.content).hexdigest()[:24]
+        read = await self._io.call(backend, "read", inner, 0, sys.maxsize)
+        file = getattr(read, "file_data", None)
+        return None if file is None else file_bytes(file)
 
     def take(self, update: Mapping[str, FileData | FileEdit | None]) -> None:
         """Apply an update to this view, so that the next call of the task sees it."""

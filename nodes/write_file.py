@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from langgraph_filesystem.nodes.answers import Answer, escaped
+from langgraph_filesystem.nodes.answers import Answer, counted, escaped
 from langgraph_filesystem.nodes.arguments import Arguments, VirtualPath
 from langgraph_filesystem.nodes.filesystem import Filesystem
 
@@ -25,5 +25,6 @@ async def write_file(args: WriteFile, filesystem: Filesystem) -> Answer:
     """Write the file and say how much was written."""
     await filesystem.write(args.file_path, args.content, overwrite=args.overwrite)
     lines = args.content.count("\n") + (not args.content.endswith("\n") and args.content != "")
-    written = f"Wrote {escaped(args.file_path)}: {lines:,} lines, {len(args.content):,} characters."
+    characters = counted(len(args.content), "character")
+    written = f"Wrote {escaped(args.file_path)}: {counted(lines, 'line')}, {characters}."
     return Answer(written, {"lines": lines, "characters": len(args.content)})

@@ -3,6 +3,7 @@
 from langgraph_filesystem.state.backends.protocol import (
     Backend,
     BackendFactory,
+    CommandBackend,
     DeleteResult,
     EditResult,
     ExecuteResponse,
@@ -15,7 +16,6 @@ from langgraph_filesystem.state.backends.protocol import (
     LsResult,
     MoveResult,
     ReadResult,
-    SandboxBackend,
     WriteResult,
 )
 from langgraph_filesystem.state.backends.state import StateBackend
@@ -23,6 +23,7 @@ from langgraph_filesystem.state.backends.state import StateBackend
 __all__ = (
     "Backend",
     "BackendFactory",
+    "CommandBackend",
     "DeleteResult",
     "EditResult",
     "ExecuteResponse",
@@ -35,7 +36,6 @@ __all__ = (
     "LsResult",
     "MoveResult",
     "ReadResult",
-    "SandboxBackend",
     "StateBackend",
     "WriteResult",
 )

@@ -19,6 +19,7 @@ from langgraph_filesystem.state.files import FileData, FileEdit
 __all__ = (
     "Backend",
     "BackendFactory",
+    "CommandBackend",
     "ContextLine",
     "DeleteResult",
     "EditResult",
@@ -34,7 +35,6 @@ __all__ = (
     "MoveResult",
     "OutputMode",
     "ReadResult",
-    "SandboxBackend",
     "WriteResult",
 )
 
@@ -195,7 +195,7 @@ class Backend(Protocol):
 
 
 @runtime_checkable
-class SandboxBackend(Backend, Protocol):
+class CommandBackend(Backend, Protocol):
     """Where files live and commands run."""
 
     @property

@@ -91,6 +91,14 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"tools": [weather, weather]}, "same name"),
     ({"state_schema": TypedDict("Mine", {"messages": list[Any]})}, "lacks the channels"),  # type: ignore[operator]
     ({"model": 7}, "chat model"),
+    ({"evict_over": "x"}, "evict_over"),
+    ({"evict_over": 1.5}, "evict_over"),
+    ({"evict_over": True}, "evict_over"),
+    ({"max_execute_timeout": "1"}, "max_execute_timeout"),
+    ({"state_schema": 5}, "state_schema"),
+    ({"system_prompt": 5}, "system_prompt"),
+    ({"tools": "abc"}, "tools"),
+    ({"tool_descriptions": {"ls": 5}}, "description of 'ls'"),
 ]
 
 
@@ -169,6 +177,22 @@ def test_a_structured_response_comes_last() -> None:
     state = create_filesystem_agent(model, response_format=Verdict).invoke(GO)
     assert state["structured_response"] == Verdict(good=True)
     assert "structured_response" not in create_filesystem_agent(ScriptedModel()).invoke(GO)
+
+
+def test_a_structured_response_is_loaded_from_a_strict_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LANGGRAPH_STRICT_MSGPACK", "true")
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    with open_sqlite(tmp_path / "agent.sqlite") as (checkpointer, _):
+        agent = create_filesystem_agent(
+            ScriptedModel(structured={"good": True}),
+            response_format=("Judge.", Verdict),
+            checkpointer=checkpointer,
+        )
+        agent.invoke(GO, thread)
+        assert agent.get_state(thread).values["structured_response"] == Verdict(good=True)
+        assert "Verdict" in json.dumps(agent.get_output_jsonschema())
 
 
 def test_a_state_schema_of_ones_own_keeps_its_keys() -> None:

@@ -113,7 +113,8 @@ def test_arguments_that_are_no_object_are_an_error(args: Any, name: str) -> None
     message = AIMessage.model_construct(content="", tool_calls=[raw], invalid_tool_calls=[], id="m")
     state = run(message, tools=[double], checkpointer=None)
     [reply] = answers(state)
-    assert reply.text == f"Error: The arguments of `{name}` must be a JSON object."
+    assert reply.text.startswith("Error: The arguments are not a JSON object.")
+    assert (reply.tool_call_id, reply.status) == ("x", "error")
 
 
 def test_an_unknown_tool_is_an_error_that_names_those_there_are() -> None:
@@ -190,3 +191,10 @@ def test_calls_are_answered_in_parallel_threads_of_one_graph() -> None:
     agent = create_filesystem_agent(ScriptedModel([says(ls("a"), ls("b"))]))
     for state in agent.batch([{"messages": [HumanMessage(str(n))]} for n in range(8)]):
         assert [reply.tool_call_id for reply in answers(state)] == ["a", "b"]
+
+
+def test_an_answer_to_another_call_at_the_same_place_does_not_count() -> None:
+    message = AIMessage("", id="m", tool_calls=[call("ls", id="new")])
+    stale = ToolMessage("", id="m:0", tool_call_id="old")
+    assert [left.id for left in open_calls(message, [stale])] == ["new"]
+    assert open_calls(message, [ToolMessage("", id="m:0", tool_call_id="new")]) == []

@@ -296,3 +296,25 @@ def test_the_edge_behind_it_is_a_function_of_the_state(
 ) -> None:
     edge = after_evict("then", "end", ["give"])
     assert edge.invoke({"messages": messages}) == goes_to
+
+
+@pytest.mark.parametrize(
+    ("operations", "told", "untold"),
+    [
+        (["ls"], "", "read_file"),
+        (["ls", "grep"], "search it with `grep`", "read_file"),
+        (["read_file"], "page through it with `read_file`", "grep"),
+    ],
+)
+def test_the_notice_names_only_operations_that_exist(
+    operations: list[str], told: str, untold: str
+) -> None:
+    def shout() -> str:
+        """Shout."""
+        return "A" * 5_000
+
+    state = run(call("shout"), tools=[shout], operations=operations, evict_over=100)
+    [reply] = answers(state)
+    assert told in reply.text
+    assert untold not in reply.text
+    assert "/large_tool_results/" in reply.text

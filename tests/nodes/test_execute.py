@@ -1,5 +1,7 @@
 """`execute`: offered where a mount runs commands, and what its answer holds."""
 
+import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -153,3 +155,17 @@ async def test_the_async_twin_is_awaited_where_there_is_one() -> None:
 
     state = await arun(execute("ls", timeout=3), mounts={"/": AsyncShell()})
     assert answers(state)[0].text == "awaited ls for 3\n[exit status 0]"
+
+
+async def test_commands_that_wait_do_not_use_up_a_pool_of_threads() -> None:
+    runs = 60  # more than asyncio's own pool ever has
+    meeting = threading.Barrier(runs, timeout=60)
+
+    class Waiting(Shelf):
+        def execute(self, command: str) -> ExecuteResponse:
+            meeting.wait()
+            return ExecuteResponse("met", 0)
+
+    mounts: Any = {"/": Waiting()}
+    states = await asyncio.gather(*(arun(execute(), mounts=mounts) for _ in range(runs)))
+    assert all("met" in answers(state)[0].text for state in states)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from langgraph.errors import GraphInterrupt
 
-from langgraph_filesystem.nodes.failures import attempted
+from langgraph_filesystem.nodes.failures import attempted, said
 from langgraph_filesystem.state.errors import FilesystemError
 
 
@@ -53,3 +53,21 @@ async def test_a_result_comes_back_alone() -> None:
         return 5
 
     assert await attempted(work(), "add") == (5, None)
+
+
+class Silent(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (Silent(), "Silent"),
+        (FileNotFoundError(2, "No such file", "/host/secret"), "FileNotFoundError: No such file"),
+        (ValueError(), "ValueError"),
+        (ValueError("x"), "ValueError: x"),
+    ],
+)
+def test_an_error_says_its_kind_and_no_path_of_the_host(error: Exception, words: str) -> None:
+    assert said(error) == words

@@ -8,7 +8,7 @@ from langchain_core.messages import HumanMessage
 from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.state.backends import StateBackend
 from tests.nodes.test_ls import FORGING, is_plain
-from tests.scripted import ScriptedModel, answer, call, says
+from tests.scripted import ScriptedModel, answer, answers, call, run, says
 
 FILES = {
     "/a.py": "import os\nprint(1)\nprint(2)\n",
@@ -135,3 +135,14 @@ def test_the_search_reports_its_progress() -> None:
         {"operation": "grep", "call": "g", "event": "search", "pattern": "x", "path": "/"},
         {"operation": "grep", "call": "g", "event": "found", "files": 2, "lines": 3},
     ]
+
+
+def test_a_name_that_looks_like_a_row_can_not_pass_for_a_line_of_another_file() -> None:
+    name = "/ok.txt:7:password"
+    state = run(
+        call("grep", pattern="zzz", output_mode="content"),
+        call("grep", pattern="zzz", output_mode="count"),
+        files={name: "zzz"},
+    )
+    for reply in answers(state):
+        assert reply.text.startswith("/ok.txt\\x3a7\\x3apassword:1")

@@ -266,3 +266,12 @@ def test_the_edge_behind_it_is_a_function_of_the_state(
     messages: list[AnyMessage], goes_to: str
 ) -> None:
     assert after_model("end").invoke({"messages": messages}) == goes_to
+
+
+def test_an_id_whose_answers_are_still_there_is_not_used_again() -> None:
+    left = ToolMessage("", tool_call_id="a", id="m:0")
+    script = [AIMessage("", id="m", tool_calls=[call("ls", path="/", id="a")])]
+    agent = create_filesystem_agent(ScriptedModel(script))
+    state = agent.invoke({"messages": [left, HumanMessage("go")]}, {"recursion_limit": 30})
+    assert state["messages"][-1].text == "done"
+    assert len(answers(state)) == 2

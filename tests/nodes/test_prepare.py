@@ -32,11 +32,15 @@ HISTORIES: dict[str, tuple[list[AnyMessage], list[str]]] = {
     ),
     "answered in part": (
         [human("h"), ai("a", "b", id="m"), done("a", "m:0"), human("h2")],
-        ["h", "m", "m:1*", "m:0", "h2"],
+        ["h", "m", "m:0", "m:1*", "h2"],
     ),
     "answered by a person": (
         [human("h"), ai("a", "b", id="m"), done("b", "p"), human("h2")],
-        ["h", "m", "m:0*", "p", "h2"],
+        ["h", "m", "p", "m:0*", "h2"],
+    ),
+    "an answer behind something else": (
+        [human("h"), ai("a", id="m"), human("between"), done("a", "m:0"), human("h2")],
+        ["h", "m", "m:0", "between", "h2"],
     ),
     "twice": (
         [human("h"), ai("a", id="m"), human("h2"), ai("a", id="n"), human("h3")],

@@ -126,7 +126,7 @@ def test_a_page_begins_at_its_true_line_number() -> None:
 
 @pytest.mark.parametrize(
     ("content", "footer"),
-    [("a\n", "[end of file: 1 lines]"), ("a", "no newline behind the last one]")],
+    [("a\n", "[end of file: 1 line]"), ("a", "no newline behind the last one]")],
 )
 def test_the_last_newline_can_be_told(content: str, footer: str) -> None:
     reply = answer(read(), files={"/a": content})

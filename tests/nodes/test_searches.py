@@ -133,3 +133,9 @@ def test_a_backend_that_knows_no_regex_is_not_searched_as_if_it_did(option: str)
     )
     alone = answer(grep("x", path="/m", **{option: True}), mounts={"/m": Shelf(f="x")})
     assert alone.status == "error"
+
+
+def test_what_a_mount_hides_does_not_use_up_the_limit_of_a_search() -> None:
+    grep = call("grep", pattern="line", max_count=1)
+    reply = answer(grep, files={"/m/stale": "line", "/z": "line"}, mounts={"/m": Shelf()})
+    assert reply.text.split("\n")[0] == "/z"

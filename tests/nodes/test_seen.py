@@ -31,14 +31,16 @@ async def test_a_file_must_be_known_to_be_changed() -> None:
     assert await fs.edit("/a", "x", "y", False) == 1
 
 
-def test_a_backend_without_downloads_is_edited_unguarded() -> None:
+def test_a_backend_without_downloads_is_guarded_by_what_it_reads() -> None:
     class NoDownloads(Shelf):
         def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
             raise NotImplementedError
 
     shelf = NoDownloads(a="x")
     edit = call("edit_file", file_path="/m/a", old_string="x", new_string="y")
-    assert answer(edit, mounts={"/m": shelf}).status == "success"
+    assert "has not been read" in answer(edit, mounts={"/m": shelf}).text
+    assert shelf.files == {"/a": b"x"}
+    run(call("read_file", file_path="/m/a"), edit, mounts={"/m": shelf})
     assert shelf.files == {"/a": b"y"}
 
 

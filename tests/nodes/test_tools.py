@@ -263,3 +263,23 @@ def test_answers_are_known_by_the_place_of_their_call() -> None:
         f"{state['messages'][1].id}:0",
         f"{state['messages'][1].id}:1",
     ]
+
+
+@pytest.mark.parametrize("update", [{"files": {"../x": "1"}}, {"files": 5}, {"seen": 5}])
+def test_a_tool_that_writes_nonsense_is_told_and_the_thread_stays_whole(
+    update: dict[str, Any],
+) -> None:
+    @tool
+    def save(tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+        """Save."""
+        return Command(
+            update={**update, "messages": [ToolMessage("ok", tool_call_id=tool_call_id)]}
+        )
+
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    agent = create_filesystem_agent(
+        ScriptedModel([says(call("save", id="s"))]), [save], checkpointer=InMemorySaver()
+    )
+    [reply] = answers(agent.invoke({"messages": [HumanMessage("go")]}, thread))
+    assert (reply.status, reply.tool_call_id) == ("error", "s")
+    assert agent.get_state(thread).values.get("files", {}) == {}

@@ -21,7 +21,8 @@ def test_a_file_is_written_as_it_is(content: str, lines: int) -> None:
     [reply] = answers(state)
     assert state["files"]["/a"]["content"] == content
     assert state["files"]["/a"]["encoding"] == "utf-8"
-    assert reply.text == f"Wrote /a: {lines} lines, {len(content)} characters."
+    size = f"{len(content)} character{'' if len(content) == 1 else 's'}"
+    assert reply.text == f"Wrote /a: {lines} line{'' if lines == 1 else 's'}, {size}."
     assert reply.artifact == {"lines": lines, "characters": len(content)}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from langgraph_filesystem.state.backends import protocol
-from langgraph_filesystem.state.backends.protocol import Backend, SandboxBackend
+from langgraph_filesystem.state.backends.protocol import Backend, CommandBackend
 from langgraph_filesystem.state.backends.state import BoundStateBackend
 
 RESULTS = [
@@ -50,14 +50,14 @@ def test_a_backend_is_known_by_its_methods() -> None:
 
 
 def test_a_sandbox_is_a_backend_that_runs_commands() -> None:
-    assert isinstance(Sandbox(), SandboxBackend)
-    assert not isinstance(Plain(), SandboxBackend)
-    assert not isinstance(BoundStateBackend({}), SandboxBackend)
+    assert isinstance(Sandbox(), CommandBackend)
+    assert not isinstance(Plain(), CommandBackend)
+    assert not isinstance(BoundStateBackend({}), CommandBackend)
 
 
 def test_the_types_say_the_same() -> None:
     backends: list[Backend] = [Plain(), Sandbox(), BoundStateBackend({})]
-    sandbox: SandboxBackend = Sandbox()
+    sandbox: CommandBackend = Sandbox()
     assert [backend.ls("/") for backend in backends[:2]] == [None, None]
     assert sandbox.execute("true") is None
 
