@@ -95,13 +95,17 @@ class BoundStateBackend:
         if directory in self._files:
             raise NotDirectory(directory)
         start = directory.rstrip("/") + "/"
+        skip = len(start)
         entries: dict[str, FileInfo] = {}
+        directories: set[str] = set()
         for key in self._below(directory):
-            name, slash, _ = key[len(start) :].partition("/")
-            if slash:
-                entries.setdefault(name, FileInfo(path=self._inner(start + name), is_dir=True))
+            end = key.find("/", skip)
+            if end < 0:
+                entries[key] = self._info(key)
             else:
-                entries[name] = self._info(key)
+                directories.add(key[:end])
+        for found in directories - entries.keys():
+            entries[found] = FileInfo(path=self._inner(found), is_dir=True)
         if not entries and not self._is_root(directory):
             raise FileNotFound(directory)
         return LsResult(entries=list(entries.values()))
