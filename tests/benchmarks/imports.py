@@ -3,9 +3,10 @@
 import subprocess
 import sys
 from functools import partial
+from statistics import median
 
 from tests.benchmarks.contestants import peers
-from tests.benchmarks.rounds import medians
+from tests.benchmarks.rounds import median_ratio, samples
 from tests.benchmarks.rows import Row
 
 __all__ = ("LANGGRAPH", "PAIRS", "measure", "measured", "title")
@@ -29,12 +30,13 @@ def measure(rounds: int = 7) -> list[Row]:
     """Return what each import takes."""
     installed = slice(2 if peers() else 1)
     statements = [LANGGRAPH, *(s for pair in PAIRS.values() for s in pair[installed])]
-    found = medians({statement: partial(measured, statement) for statement in statements}, rounds)
+    taken = samples({statement: partial(measured, statement) for statement in statements}, rounds)
+    found = {statement: median(values) for statement, values in taken.items()}
     rows = []
     for what, (ours, theirs) in PAIRS.items():
         rows.append(Row(what, ours, found[ours], "ms"))
         if theirs in found:
-            ratio = found[ours] / found[theirs]
+            ratio = median_ratio(taken[ours], taken[theirs])
             rows.append(Row(what, theirs, found[theirs], "ms", ratio, _TARGETS.get(what)))
     return [*rows, Row("factory", LANGGRAPH, found[LANGGRAPH], "ms")]
 

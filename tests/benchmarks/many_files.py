@@ -1,12 +1,13 @@
 """`many_files`: milliseconds per turn of an agent that looks around among many files."""
 
 from collections.abc import Callable, Mapping, Sequence
+from statistics import median
 
 from langchain_core.messages import ToolMessage
 
 from tests.benchmarks.contestants import OURS, Contestant, peers, with_savers
 from tests.benchmarks.corpus import FILES_PER_TICKET, many_files
-from tests.benchmarks.rounds import medians
+from tests.benchmarks.rounds import median_ratio, samples
 from tests.benchmarks.rows import Row
 from tests.benchmarks.runs import timed_run
 from tests.benchmarks.savers import Opener
@@ -36,17 +37,18 @@ def measure(
         for contestant in chosen
         for saver, opener in with_savers(contestant).items()
     }
-    found = medians(measures, rounds)
+    found = samples(measures, rounds)
     return [
         _row(what, contestant, value, found.get((what, OURS)))
         for (what, contestant), value in sorted(found.items(), key=lambda item: item[0][0])
     ]
 
 
-def _row(what: str, contestant: Contestant, value: float, ours: float | None) -> Row:
+def _row(what: str, contestant: Contestant, taken: list[float], ours: list[float] | None) -> Row:
+    value = median(taken)
     if contestant is OURS or ours is None:
         return Row(what, contestant.name, value, "ms")
-    return Row(what, contestant.name, value, "ms", ours / value, _TARGET)
+    return Row(what, contestant.name, value, "ms", median_ratio(ours, taken), _TARGET)
 
 
 def _measure(

@@ -2,16 +2,16 @@
 
 import gc
 import statistics
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeVar
 
-__all__ = ("medians",)
+__all__ = ("median_ratio", "samples")
 
 K = TypeVar("K", bound=Hashable)
 
 
-def medians(measures: Mapping[K, Callable[[], float]], rounds: int) -> dict[K, float]:
-    """Return the median of what each measure gives, after one round that warms up.
+def samples(measures: Mapping[K, Callable[[], float]], rounds: int) -> dict[K, list[float]]:
+    """Return what each measure gives in each round, after one round that warms up.
 
     With no other rounds, that one counts.
     """
@@ -25,4 +25,9 @@ def medians(measures: Mapping[K, Callable[[], float]], rounds: int) -> dict[K, f
             value = measures[key]()
             if number or not rounds:
                 found[key].append(value)
-    return {key: statistics.median(values) for key, values in found.items()}
+    return found
+
+
+def median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """Return the median of the ratios of the rounds: a slow minute slows both sides of one."""
+    return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))

@@ -1,6 +1,7 @@
 """`turns`: milliseconds per turn of an agent that edits a small file again and again."""
 
 from collections.abc import Callable, Sequence
+from statistics import median
 
 from tests.benchmarks.contestants import (
     BARE,
@@ -11,7 +12,7 @@ from tests.benchmarks.contestants import (
     peers,
     with_savers,
 )
-from tests.benchmarks.rounds import medians
+from tests.benchmarks.rounds import median_ratio, samples
 from tests.benchmarks.rows import Row
 from tests.benchmarks.runs import files_of, timed_run
 from tests.benchmarks.savers import Opener
@@ -35,17 +36,19 @@ def measure(
         for contestant in chosen
         for saver, opener in with_savers(contestant).items()
     }
-    found = medians(measures, rounds)
+    found = samples(measures, rounds)
     return [
         _row(saver, contestant, value, found.get((OURS, saver)))
         for (contestant, saver), value in sorted(found.items(), key=lambda item: item[0][1])
     ]
 
 
-def _row(saver: str, contestant: Contestant, value: float, ours: float | None) -> Row:
+def _row(saver: str, contestant: Contestant, taken: list[float], ours: list[float] | None) -> Row:
+    value = median(taken)
     if contestant is OURS or ours is None:
         return Row(saver, contestant.name, value, "ms")
-    return Row(saver, contestant.name, value, "ms", ours / value, _TARGETS[contestant])
+    ratio = median_ratio(ours, taken)
+    return Row(saver, contestant.name, value, "ms", ratio, _TARGETS[contestant])
 
 
 def _measure(contestant: Contestant, opener: Opener, turns: int) -> Callable[[], float]:
