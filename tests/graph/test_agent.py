@@ -62,7 +62,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "response_format": {"response_format": Verdict},
     "everything": {
         "tools": [weather],
-        "mounts": {"/": StateBackend(), "/work/": Shell()},
+        "mounts": {"/": StateBackend(), "/box/": Shell()},
         "response_format": Verdict,
     },
 }

@@ -81,7 +81,9 @@ def test_every_checkpoint_of_the_plain_saver_can_be_forked_and_run(file: Path) -
         graph = looped(checkpointer)
         for state in list(graph.get_state_history(CONFIG)):
             graph.invoke(None, state.config)
+            assert graph.get_state(CONFIG).next == ()
             graph.invoke(None, graph.update_state(state.config, {"turns": 1}, as_node="evict"))
+            assert graph.get_state(CONFIG).next == ()
 
 
 def test_the_plain_saver_says_that_it_can_not_open_the_file(file: Path) -> None:

@@ -55,8 +55,8 @@ def offered(mounts: Any) -> list[str]:
         (None, False),
         ({"/": Shelf()}, False),
         ({"/": Shell()}, True),
-        ({"/work": Shell()}, True),
-        ({"/": Shelf(), "/work": PlainShell()}, True),
+        ({"/box": Shell()}, True),
+        ({"/": Shelf(), "/box": PlainShell()}, True),
     ],
 )
 def test_it_is_offered_only_where_a_mount_runs_commands(mounts: Any, is_offered: bool) -> None:
@@ -75,7 +75,7 @@ def test_a_factory_decides_when_it_runs() -> None:
 
 
 def test_a_factory_without_commands_does_not_stand_before_a_mount_with_them() -> None:
-    mounts = {"/": lambda _: Shelf(), "/work": Shell("hi")}
+    mounts = {"/": lambda _: Shelf(), "/box": Shell("hi")}
     assert answer(execute(), mounts=mounts).text == "hi\n[exit status 0]"
 
 
@@ -133,7 +133,7 @@ def test_a_shell_that_raises_is_an_error_reply() -> None:
 
 def test_output_of_megabytes_is_kept_whole_in_a_file() -> None:
     output = "".join(f"line {number}\n" for number in range(100_000))
-    state = run(execute(id="big"), mounts={"/work": Shell(output)})
+    state = run(execute(id="big"), mounts={"/box": Shell(output)})
     [reply] = answers(state)
     assert len(reply.text) < 10_000
     kept = state["files"]["/large_tool_results/big"]["content"]

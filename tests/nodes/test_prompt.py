@@ -15,7 +15,7 @@ from tests.snapshots import assert_snapshot
     [
         ("prompt_all.md", list(OPERATIONS), ["/"]),
         ("prompt_read_only.md", ["ls", "read_file"], ["/"]),
-        ("prompt_mounts.md", ["ls", "grep"], ["/", "/work", "/memories"]),
+        ("prompt_mounts.md", ["ls", "grep"], ["/", "/box", "/memories"]),
     ],
 )
 def test_the_section_is_as_a_model_sees_it(

@@ -104,19 +104,19 @@ def test_calls_share_a_task_or_run_beside_each_other_or_wait(
     ("calls", "expected"),
     [
         ([EXECUTE, EXECUTE], "0,1"),
-        ([EXECUTE, read("/work/a")], "0 | 1"),
-        ([read("/work/a"), EXECUTE], "0 | 1"),
+        ([EXECUTE, read("/box/a")], "0 | 1"),
+        ([read("/box/a"), EXECUTE], "0 | 1"),
         ([EXECUTE, LS], "0 | 1"),
         ([GREP, EXECUTE], "0 | 1"),
         ([EXECUTE, read("/a"), write("/other/b"), call("ls", path="/other")], "0 1 2 | 3"),
-        ([EXECUTE, move("/a", "/work/b")], "0 | 1"),
-        ([write("/work/a"), EXECUTE, read("/work/a"), OWN], "0 3 | 1 | 2"),
+        ([EXECUTE, move("/a", "/box/b")], "0 | 1"),
+        ([write("/box/a"), EXECUTE, read("/box/a"), OWN], "0 3 | 1 | 2"),
     ],
 )
 def test_a_command_waits_for_what_its_mount_can_touch(
     calls: list[dict[str, Any]], expected: str
 ) -> None:
-    assert waves(calls, mounts={"/work": Shell(), "/other": Shelf()}) == expected
+    assert waves(calls, mounts={"/box": Shell(), "/other": Shelf()}) == expected
 
 
 def test_a_command_on_the_root_leaves_other_mounts_alone() -> None:

@@ -435,7 +435,8 @@ def test_every_update_is_one_that_the_channel_takes(
         *backend.upload_files([("/u", b"\xff")]),
     ]
     for result in results:
-        merge_files(files, [result.files_update or {}])
+        assert result.error is None
+        assert merge_files(files, [result.files_update]) != files
 
 
 def test_two_mounts_do_not_see_each_others_files() -> None:
