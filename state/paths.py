@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from langgraph_filesystem.state.errors import PathRefused
 
-__all__ = ("ancestors", "is_within", "normalize_path", "overlaps", "parent")
+__all__ = ("ancestors", "is_within", "normalize_path", "overlaps")
 
 MAX_NAME_BYTES = 255
 """What ext4, APFS and NTFS hold as one name."""
@@ -35,11 +35,6 @@ def normalize_path(path: object, *, allowed_prefixes: Iterable[str] | None = Non
     if allowed_prefixes is not None:
         _check_prefix(path, normal, allowed_prefixes)
     return normal
-
-
-def parent(path: str) -> str:
-    """Return the directory that holds the path; `/` holds itself."""
-    return path.rpartition("/")[0] or "/"
 
 
 def ancestors(path: str) -> Iterator[str]:
