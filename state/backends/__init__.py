@@ -15,6 +15,7 @@ from langgraph_filesystem.state.backends.protocol import (
     GrepResult,
     LsResult,
     MoveResult,
+    Outcome,
     ReadResult,
     WriteResult,
 )
@@ -35,6 +36,7 @@ __all__ = (
     "GrepResult",
     "LsResult",
     "MoveResult",
+    "Outcome",
     "ReadResult",
     "StateBackend",
     "WriteResult",

@@ -5,6 +5,10 @@ object with these methods can be mounted. A method reports a failure in the `err
 Optional keywords (`overwrite`, `regex`, `max_count`, `timeout`, ...) are passed only to a method
 that takes them.
 
+A backend whose effects lie outside the state may take `once` in what changes something (`write`,
+`edit`, `delete`, `move`, `upload_files`, `execute`): a key of the call, under which it notes its
+intent before the effect. `recall(once)` then says after a crash what is known of that call.
+
 Paths are absolute within the backend: `/` is its own root, wherever it is mounted.
 """
 
@@ -33,6 +37,7 @@ __all__ = (
     "GrepResult",
     "LsResult",
     "MoveResult",
+    "Outcome",
     "OutputMode",
     "ReadResult",
     "WriteResult",
@@ -75,11 +80,17 @@ class LsResult:
 
     error: str | None = None
     entries: list[FileInfo] | None = None
+    note: str | None = None
+    """Why the list is not whole, where it is not."""
 
 
 @dataclass
 class ReadResult:
-    """Lines of a file, as they are: nothing is numbered or cut."""
+    """Lines of a file, as they are: nothing is numbered.
+
+    A backend that takes `column` skips so many characters of the first line; one that takes
+    `max_characters` returns no more than these, and may stop within a line.
+    """
 
     error: str | None = None
     file_data: FileData | None = None
@@ -87,6 +98,9 @@ class ReadResult:
     start_line: int | None = None
     end_line: int | None = None
     next_offset: int | None = None
+    """How many lines to skip for the next page; `None` at the end of the file."""
+    next_column: int | None = None
+    """How many characters of that line to skip, where the page stopped within it."""
 
 
 @dataclass
@@ -133,6 +147,8 @@ class GlobResult:
     error: str | None = None
     matches: list[FileInfo] | None = None
     truncated: bool = False
+    note: str | None = None
+    """Why the result is not whole, where it is not."""
 
 
 @dataclass
@@ -173,6 +189,22 @@ class ExecuteResponse:
     output: str
     exit_code: int | None = None
     truncated: bool = False
+    signal: str | None = None
+    """Name of the signal that ended it, such as `SIGSEGV`; then there is no exit code."""
+    timed_out: bool = False
+    """Whether it was ended because its time was up."""
+
+
+@dataclass
+class Outcome:
+    """What a backend knows of a call that it may have carried out before a crash."""
+
+    finished: bool
+    """Whether the effect is there, whole; else it may have happened, wholly or in part."""
+    occurrences: int | None = None
+    """Of an edit: in how many places."""
+    response: ExecuteResponse | None = None
+    """Of a command that ended: what it printed."""
 
 
 @runtime_checkable

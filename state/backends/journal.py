@@ -1,0 +1,78 @@
+"""What was begun, and what it would leave: how a call that is run again knows its finished work.
+
+A backend notes its intent under the key of a call before the effect. If the process dies and the
+call is run again, the file on the disk says which of the two it is: as it was before, or as it
+would be after.
+
+Keys are `<scope>.<group>.<n>`: a thread, a message in it, a call of that message. Once a thread has
+come to another message, the calls of the ones before it are answered and stored, so their notes go.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any, Protocol
+
+__all__ = ("Journal", "Note", "Shelf")
+
+Note = dict[str, Any]
+"""What is noted of a call: plain values."""
+
+
+class Shelf(Protocol):
+    """Where notes are kept: small values under names of letters, digits, `.` and `-`."""
+
+    def get(self, directory: str, name: str) -> bytes | None: ...
+
+    def put(self, directory: str, name: str, value: bytes) -> None:
+        """Store a value whole or not at all."""
+
+    def names(self, directory: str) -> list[str]: ...
+
+    def remove(self, directory: str, name: str) -> None: ...
+
+
+class Journal:
+    """The notes of one backend."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+
+    def begin(self, once: str, note: Note) -> None:
+        """Note what is about to happen, and drop the notes that can't be asked for any more."""
+        scope, name = _parts(once)
+        group = name.partition(".")[0] + "."
+        for other in self._shelf.names(scope):
+            if not other.startswith(group):
+                self._shelf.remove(scope, other)
+        self._shelf.put(scope, name, json.dumps(note).encode())
+
+    def end(self, once: str, note: Note) -> None:
+        """Note how it ended."""
+        scope, name = _parts(once)
+        self._shelf.put(scope, name, json.dumps(note).encode())
+
+    def find(self, once: str) -> Note | None:
+        """Return what was noted of a call, if anything."""
+        scope, name = _parts(once)
+        value = self._shelf.get(scope, name)
+        return None if value is None else _read(value)
+
+    def is_done(self, once: str, digest: Callable[[str], str | None]) -> Note | None:
+        """Return the note of a call whose effect is there: a path now has the noted digest."""
+        note = self.find(once)
+        if note is None or "path" not in note:
+            return None
+        return note if digest(note["path"]) == note["after"] else None
+
+
+def _parts(once: str) -> tuple[str, str]:
+    scope, _, name = once.partition(".")
+    return scope, name
+
+
+def _read(value: bytes) -> Note | None:
+    try:
+        note = json.loads(value)
+    except ValueError:  # half a note is none
+        return None
+    return note if isinstance(note, dict) else None
