@@ -19,6 +19,7 @@ from langgraph_filesystem.nodes.calls import unanswered
 from langgraph_filesystem.nodes.failures import attempted
 from langgraph_filesystem.nodes.filesystem import Filesystem
 from langgraph_filesystem.nodes.node import Edge, Io, Node
+from langgraph_filesystem.nodes.once import Once
 from langgraph_filesystem.nodes.previews import preview
 from langgraph_filesystem.nodes.running import read_channels
 from langgraph_filesystem.nodes.settings import CHARACTERS_PER_TOKEN, Settings
@@ -60,7 +61,12 @@ def evict_node(
             return {}
         channels = read_channels(config, "files", "seen")
         filesystem = Filesystem(
-            settings, io, runtime, files=channels.get("files", {}), seen=channels.get("seen", {})
+            settings,
+            io,
+            runtime,
+            files=channels.get("files", {}),
+            seen=channels.get("seen", {}),
+            once=Once(config, io),
         )
         replaced = [await _evicted(message, filesystem, settings, how) for message in large]
         return {"messages": replaced, **filesystem.updates()}
@@ -132,7 +138,7 @@ async def _evicted(
     message: AnyMessage, filesystem: Filesystem, settings: Settings, how: str
 ) -> AnyMessage:
     text = valid(_text_of(message))
-    path = await _kept(_name_of(message), text, filesystem)
+    path = await _kept(message, text, filesystem)
     lines = text.count("\n") + (not text.endswith("\n"))
     shown = preview(text, (settings.evict_over or 0) * CHARACTERS_PER_TOKEN // 2)
     notice = (
@@ -153,12 +159,13 @@ def _name_of(message: AnyMessage) -> str:
     return _UNSAFE.sub("_", id)[:100].strip("_") or "result"
 
 
-async def _kept(name: str, text: str, filesystem: Filesystem) -> str:
+async def _kept(message: AnyMessage, text: str, filesystem: Filesystem) -> str:
     """Write the text under a name that is free, and return its path."""
-    number = 1
+    name, number = _name_of(message), 0
     while True:
-        path = f"{EVICTED}/{name}" if number == 1 else f"{EVICTED}/{name}-{number}"
         number += 1
+        path = f"{EVICTED}/{name}" if number == 1 else f"{EVICTED}/{name}-{number}"
+        filesystem.begin(message.id or name, f"e{number}")
         if filesystem.exists_in_state(path):
             continue
         free, problem = await attempted(_written(path, text, filesystem), "evict")

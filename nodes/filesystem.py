@@ -5,7 +5,9 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from langgraph_filesystem.nodes.node import Io
+from langgraph_filesystem.nodes.effects import Effects
+from langgraph_filesystem.nodes.node import Io, takes
+from langgraph_filesystem.nodes.once import Once
 from langgraph_filesystem.nodes.searches import find_files, find_lines, list_directory
 from langgraph_filesystem.nodes.seen import Seen
 from langgraph_filesystem.nodes.settings import Settings
@@ -15,10 +17,10 @@ from langgraph_filesystem.state.backends.protocol import (
     ExecuteResponse,
     FileInfo,
     GrepResult,
-    ReadResult,
 )
 from langgraph_filesystem.state.errors import FileExists, FilesystemError, Unsupported
 from langgraph_filesystem.state.files import FileData, Files
+from langgraph_filesystem.state.mounts import Mount
 from langgraph_filesystem.state.paths import is_within
 
 __all__ = ("Filesystem",)
@@ -39,46 +41,59 @@ class Filesystem:
         *,
         files: Files,
         seen: Mapping[str, str],
-        progress: Callable[[dict[str, Any]], None] = lambda _: None,
+        once: Once | None = None,
     ) -> None:
         self.budget = settings.budget
         self.max_execute_timeout = settings.max_execute_timeout
-        self.progress = progress
-        self._io = io
+        self.progress: Callable[[dict[str, Any]], None] = lambda _: None
         self._mounts = settings.mounts
         self._shells = settings.shells
         self._view = View(settings.mounts, io, runtime, files)
+        self._once = once or Once({}, io)
+        self._effects = Effects(self._view, io, self._once)
         self._seen = Seen(self._view, seen, required=settings.read_before_edit)
+
+    def begin(self, message: str, part: str) -> None:
+        """Change things for another part of a message from here on, such as one of its calls."""
+        self._effects.key = self._once.key(message, part)
 
     async def ls(self, path: str) -> tuple[list[FileInfo], list[str]]:
         """Return what is directly below a directory, with mount points, and notes on failures."""
         return await list_directory(self._view, path)
 
-    async def read(self, path: str, offset: int, limit: int) -> ReadResult:
-        """Return lines of a file."""
+    async def read(self, path: str, offset: int, limit: int, column: int = 0) -> tuple[Any, bool]:
+        """Return lines of a file, and whether the first of them begins at the column."""
         mount = self._mounts.locate(path)
+        read = getattr(self._view.backend_for(mount, path), "read", None)
+        skips = read is not None and takes(read, "column")
+        options = {"column": column, "max_characters": self.budget}
         inner = mount.inner(path)
-        result: ReadResult = await self._view.call(mount, path, "read", inner, offset, limit)
-        return result
+        result = await self._view.call(mount, path, "read", inner, offset, limit, **options)
+        return result, skips
 
     async def write(self, path: str, content: str, *, overwrite: bool = False) -> None:
         """Create a file, or replace one whose content is known."""
         self._refuse_mount_point(path)
         mount = self._mounts.locate(path)
+        if await self._effects.outcome(mount, path):
+            await self._seen.mark(mount, path)
+            return
         if overwrite:
             await self._seen.check(mount, path)
         elif self._seen.has_touched(path) or await self._view.digest(mount, path) is not None:
             raise FileExists(path, "Change it with `edit_file`, or set `overwrite` to replace it.")
         inner = mount.inner(path)
-        await self._view.call(mount, path, "write", inner, content, overwrite=overwrite)
+        await self._effects.change(mount, path, "write", inner, content, overwrite=overwrite)
         await self._seen.mark(mount, path)
 
     async def edit(self, path: str, old: str, new: str, replace_all: bool) -> int:
         """Replace exact text in a file whose content is known; return in how many places."""
         mount = self._mounts.locate(path)
-        await self._seen.check(mount, path)
-        inner = mount.inner(path)
-        result = await self._view.call(mount, path, "edit", inner, old, new, replace_all)
+        result: Any = await self._effects.outcome(mount, path)
+        if result is None:
+            await self._seen.check(mount, path)
+            change = mount.inner(path), old, new, replace_all
+            result = await self._effects.change(mount, path, "edit", *change)
         await self._seen.mark(mount, path)
         return int(result.occurrences or 1)
 
@@ -86,7 +101,8 @@ class Filesystem:
         """Delete a file, or a directory with all that is below it."""
         self._refuse_mount_point(path)
         mount = self._mounts.locate(path)
-        await self._view.call(mount, path, "delete", mount.inner(path))
+        if not await self._effects.outcome(mount, path):
+            await self._effects.change(mount, path, "delete", mount.inner(path))
         self._seen.forget(path)
 
     async def move(self, source: str, destination: str) -> int:
@@ -97,11 +113,9 @@ class Filesystem:
             raise FilesystemError(f"{source}: can't be moved to {destination}, which is itself.")
         start, end = self._mounts.locate(source), self._mounts.locate(destination)
         if start is end and hasattr(self._view.backend(start), "move"):
-            inner = start.inner(source), end.inner(destination)
-            result = await self._view.call(start, source, "move", *inner)
-            count = sum(value is None for value in (result.files_update or {}).values())
+            count = await self._rename(start, source, destination)
         else:
-            count = await transfer(self._view, start, source, end, destination)
+            count = await transfer(self._view, self._effects, (start, source), (end, destination))
         self._seen.move(source, destination)
         return max(1, count)
 
@@ -123,8 +137,7 @@ class Filesystem:
             raise Unsupported("No mount can run commands. Work with the file operations.")
         if timeout is not None:
             options["timeout"] = timeout
-        response: ExecuteResponse = await self._io.call(able, "execute", command, **options)
-        return response
+        return await self._effects.execute(able, command, **options)
 
     async def mark_seen(self, path: str) -> None:
         """Remember what a file holds now as known to the agent."""
@@ -142,6 +155,13 @@ class Filesystem:
     def exists_in_state(self, path: str) -> bool:
         """Say whether the thread's own files have a path, as a file or as a directory."""
         return any(is_within(key, path) for key in self._view.files)
+
+    async def _rename(self, mount: Mount, source: str, destination: str) -> int:
+        if await self._effects.outcome(mount, source):
+            return 1
+        inner = mount.inner(source), mount.inner(destination)
+        result = await self._effects.change(mount, source, "move", *inner)
+        return sum(value is None for value in (result.files_update or {}).values())
 
     def _refuse_mount_point(self, path: str) -> None:
         for mount in self._mounts.all:

@@ -12,6 +12,7 @@ from langgraph_filesystem.nodes.evict import BOUNDED
 from langgraph_filesystem.nodes.failures import attempted
 from langgraph_filesystem.nodes.filesystem import Filesystem
 from langgraph_filesystem.nodes.node import Io, Node
+from langgraph_filesystem.nodes.once import Once
 from langgraph_filesystem.nodes.operations import Operation
 from langgraph_filesystem.nodes.running import read_channels
 from langgraph_filesystem.nodes.settings import Settings
@@ -30,10 +31,16 @@ def operation_node(operation: Operation, settings: Settings) -> Node:
     ) -> dict[str, Any]:
         state = read_channels(config, "messages", "files", "seen")
         filesystem = Filesystem(
-            settings, io, runtime, files=state.get("files", {}), seen=state.get("seen", {})
+            settings,
+            io,
+            runtime,
+            files=state.get("files", {}),
+            seen=state.get("seen", {}),
+            once=Once(config, io),
         )
         answers: list[ToolMessage] = []
         for call in calls_of_task(task, state["messages"]):
+            filesystem.begin(call.message, str(call.position))
             filesystem.progress = _progress(operation.name, call, runtime)
             answers.append(await _answered(operation, call, filesystem, limit))
         return {"messages": answers, **filesystem.updates()}

@@ -38,55 +38,74 @@ class ReadFile(Arguments):
 async def read_file(args: ReadFile, filesystem: Filesystem) -> Answer:
     """Return the page, numbered from its true first line."""
     path = args.file_path
-    result = await filesystem.read(path, args.offset, args.limit)
+    result, skips = await filesystem.read(path, args.offset, args.limit, args.column)
     file = result.file_data or FileData(content="")
     if file.get("encoding") == "base64":
         await filesystem.mark_seen(path)
         return _media(path, file["content"])
     total = result.total_lines
-    if args.offset and not file["content"]:
+    if not file["content"] and (args.offset or args.column):
         # An empty page would look to the model like an empty file.
         raise OffsetPastEnd(path, args.offset, args.offset if total is None else total)
     if file["content"]:
-        answer = _page(args, result, file["content"], filesystem.budget)
+        answer = _page(args, result, skips, filesystem.budget)
     else:
         answer = Answer(f"{escaped(path)} exists and is empty.", {"lines": 0, "next_offset": None})
     await filesystem.mark_seen(path)
     return answer
 
 
-def _page(args: ReadFile, result: ReadResult, content: str, budget: int) -> Answer:
-    lines = content.split("\n")
+def _page(args: ReadFile, result: ReadResult, skips: bool, budget: int) -> Answer:
+    lines = (result.file_data or FileData(content=""))["content"].split("\n")
     ends_with_newline = lines[-1] == ""
     if ends_with_newline:
         lines.pop()
-    if args.column >= max(1, len(lines[0])):
-        raise FilesystemError(
-            f"{args.file_path}: line {args.offset + 1} has {len(lines[0]):,} characters, "
-            f"so column {args.column} is past its end."
-        )
-    rows, line, column = _rows(lines, args.offset + 1, args.column, budget)
+    if not skips:
+        _refuse_past_end(args, len(lines[0]))
+        lines[0] = lines[0][args.column :]
+    cut = getattr(result, "next_column", None)
+    rows, line, column = _rows(lines, args, bool(cut), budget)
     end, total = args.offset + len(lines), result.total_lines
-    if total is None and len(lines) < args.limit:
+    if line > end and cut:
+        line, column = end, cut
+    if total is None and not cut and _is_end(args, result, skips, len(lines)):
         total = end
     # A backend that doesn't count lines may have more of them when it filled the page.
-    more = total is None or line <= max(end, total)
+    more = bool(column) or total is None or line <= max(end, total)
     footer = _footer(line, column, total, more, ends_with_newline)
     next_page = {"next_offset": line - 1, "next_column": column} if more else {"next_offset": None}
     return Answer("\n".join([*rows, footer]), {"lines": total, **next_page})
 
 
-def _rows(lines: list[str], first: int, column: int, budget: int) -> tuple[list[str], int, int]:
+def _refuse_past_end(args: ReadFile, length: int) -> None:
+    if args.column >= max(1, length):
+        raise FilesystemError(
+            f"{args.file_path}: line {args.offset + 1} has {length:,} characters, "
+            f"so column {args.column} is past its end."
+        )
+
+
+def _is_end(args: ReadFile, result: ReadResult, skips: bool, lines: int) -> bool:
+    """Say whether a page ends the file. One of ours says where the next begins."""
+    return result.next_offset is None if skips else lines < args.limit
+
+
+def _rows(
+    lines: list[str], args: ReadFile, is_cut: bool, budget: int
+) -> tuple[list[str], int, int]:
     """Return the rows that fit, and the line and column at which the next page begins."""
     rows: list[str] = []
     used = 200
+    column, first = args.column, args.offset + 1
+    last = args.offset + len(lines)
     for number, line in enumerate(lines, first):
-        for start in range(column, len(line) or 1, ROW):
-            label = f"{number}.{start // ROW + 1}" if len(line) > ROW else str(number)
+        is_long = column + len(line) > ROW or (is_cut and number == last)
+        for start in range(0, len(line) or 1, ROW):
+            label = f"{number}.{(column + start) // ROW + 1}" if is_long else str(number)
             row = f"{label:>6}\t{line[start : start + ROW]}"
             used += len(row) + 1
             if used > budget and rows:
-                return rows, number, start
+                return rows, number, column + start
             rows.append(row)
         column = 0
     return rows, first + len(lines), 0

@@ -1,5 +1,6 @@
 """Files from one mount to another: all of them or, after an error, none."""
 
+from langgraph_filesystem.nodes.effects import Effects
 from langgraph_filesystem.nodes.failures import attempted
 from langgraph_filesystem.nodes.view import View
 from langgraph_filesystem.state.errors import BackendFailed, FileExists
@@ -8,22 +9,32 @@ from langgraph_filesystem.state.mounts import Mount
 
 __all__ = ("transfer",)
 
+_LAST = "-last"
+"""The part of a move that ends it."""
 _MAX_DIRECTORIES = 10_000
 """Directories that a transfer walks through: links may go in circles."""
 
 
-async def transfer(view: View, start: Mount, source: str, end: Mount, destination: str) -> int:
-    """Copy a file or a directory, then delete the source; return how many files it was."""
-    await _refuse_taken(view, end, destination)
-    files = await _files_under(view, start, source)
-    contents = await _contents(view, start, source, files)
-    await _write_all(
-        view, end, {destination + path[len(source) :]: data for path, data in contents.items()}
-    )
-    work = view.call(start, source, "delete", start.inner(source))
-    _, problem = await attempted(work, f"delete {source}")
+async def transfer(
+    view: View, effects: Effects, source: tuple[Mount, str], destination: tuple[Mount, str]
+) -> int:
+    """Copy a file or a directory, then delete the source; return how many files it was.
+
+    Run again after a crash it finds its own copies, and goes on from there.
+    """
+    (start, old), (end, new) = source, destination
+    if await effects.outcome(start, old, _LAST):
+        return 1
+    if await effects.outcome(end, new, _copy(0)) is None:
+        await _refuse_taken(view, end, new)
+    files = await _files_under(view, start, old)
+    contents = await _contents(view, start, old, files)
+    copies = {new + path[len(old) :]: data for path, data in contents.items()}
+    await _write_all(view, effects, end, copies)
+    work = effects.change(start, old, "delete", start.inner(old), part=_LAST)
+    _, problem = await attempted(work, f"delete {old}")
     if problem is not None:
-        raise BackendFailed(f"Copied to {destination}, but the source is left: {problem}")
+        raise BackendFailed(f"Copied to {new}, but the source is left: {problem}")
     return len(files)
 
 
@@ -66,21 +77,30 @@ async def _contents(view: View, mount: Mount, source: str, files: list[str]) -> 
     return contents
 
 
-async def _write_all(view: View, mount: Mount, contents: dict[str, bytes]) -> None:
+async def _write_all(
+    view: View, effects: Effects, mount: Mount, contents: dict[str, bytes]
+) -> None:
     written: list[str] = []
     for path, content in contents.items():
-        _, problem = await attempted(_write(view, mount, path, content), f"write {path}")
+        work = _write(view, effects, mount, (path, content, _copy(len(written))))
+        _, problem = await attempted(work, f"write {path}")
         if problem is not None:
             for copied in written:
-                work = view.call(mount, copied, "delete", mount.inner(copied))
-                await attempted(work, f"delete {copied}")
+                undo = effects.change(mount, copied, "delete", mount.inner(copied), part="-undo")
+                await attempted(undo, f"delete {copied}")
             raise BackendFailed(problem)
         written.append(path)
 
 
-async def _write(view: View, mount: Mount, path: str, content: bytes) -> None:
-    [arrived] = await view.call(mount, path, "upload_files", [(mount.inner(path), content)])
+async def _write(view: View, effects: Effects, mount: Mount, file: tuple[str, bytes, str]) -> None:
+    path, content, part = file
+    upload = [(mount.inner(path), content)]
+    [arrived] = await effects.change(mount, path, "upload_files", upload, part=part)
     if arrived.error:
         raise BackendFailed(f"{path}: could not be written ({arrived.error}).")
     if update := getattr(arrived, "files_update", None):
         view.take(checked_update(update))
+
+
+def _copy(number: int) -> str:
+    return f"-copy{number}"

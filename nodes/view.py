@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any, cast
@@ -21,9 +22,9 @@ from langgraph_filesystem.state.files import (
     merge_updates,
 )
 from langgraph_filesystem.state.mounts import Mount, Mounts
-from langgraph_filesystem.state.paths import is_within
+from langgraph_filesystem.state.paths import ancestors, is_within
 
-__all__ = ("EVICTED", "View")
+__all__ = ("EVICTED", "View", "renamed")
 
 EVICTED = "/large_tool_results"
 """Where results go that are too large for the context."""
@@ -63,7 +64,8 @@ class View:
             raise Unsupported(f"{path}: the backend mounted at {mount.prefix} can't {method}.")
         result = await self._io.call(backend, method, *args, **options)
         if error := getattr(result, "error", None):
-            raise BackendFailed(error if path in error else f"{path}: {error}")
+            known = error if isinstance(backend, BoundStateBackend) else renamed(error, mount, path)
+            raise BackendFailed(known if path in known else f"{path}: {known}")
         if update := getattr(result, "files_update", None):
             self.take(update if isinstance(backend, BoundStateBackend) else checked_update(update))
         return result
@@ -103,3 +105,13 @@ class View:
         for prefix, backend in self._opened.items():
             if isinstance(backend, BoundStateBackend):
                 self._opened[prefix] = BoundStateBackend(self.files, prefix)
+
+
+def renamed(text: str, mount: Mount, path: str) -> str:
+    """Call a path, and those above it, in words of a backend as the model calls them."""
+    inner = mount.inner(path)
+    if mount.prefix == "/" or inner == "/":
+        return text
+    names = sorted({inner, *ancestors(inner)} - {"/"}, key=len, reverse=True)
+    either = "|".join(re.escape(name) for name in names)
+    return re.sub(rf"(?<![\w/.-])(?:{either})(?![\w/-])", lambda m: mount.outer(m[0]), text)
