@@ -15,7 +15,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from langgraph_filesystem import create_filesystem_agent, open_sqlite
+from langgraph_filesystem import create_filesystem_agent
+from tests.databases import open_database
 from tests.scripted import ScriptedModel, call
 
 END = "<end>"
@@ -48,7 +49,7 @@ def script(turns: int) -> list[AIMessage]:
 def live(database: Path, thread: str, turns: int) -> None:
     """Run the thread from wherever it is to its end."""
     config: Any = {"configurable": {"thread_id": thread}}
-    with open_sqlite(database) as (checkpointer, _):
+    with open_database(database) as (checkpointer, _):
         agent = create_filesystem_agent(ScriptedModel(script(turns)), checkpointer=checkpointer)
         begun = agent.get_state(config).created_at is not None
         agent.invoke(None if begun else {"messages": [HumanMessage("go", id="go")]}, config)
@@ -76,7 +77,7 @@ def life(database: Path, thread: str, turns: int, seconds: float) -> bool:
 def outcome(database: Path, thread: str, turns: int) -> dict[str, Any]:
     """Return what the thread holds in the end."""
     config: Any = {"configurable": {"thread_id": thread}}
-    with open_sqlite(database) as (checkpointer, _):
+    with open_database(database) as (checkpointer, _):
         agent = create_filesystem_agent(ScriptedModel(script(turns)), checkpointer=checkpointer)
         state = agent.get_state(config)
     answers = [m.tool_call_id for m in state.values["messages"] if isinstance(m, ToolMessage)]

@@ -16,11 +16,10 @@ from langgraph_filesystem import (
     CommandModel,
     FilesystemState,
     StateBackend,
-    aopen_sqlite,
     create_filesystem_agent,
-    open_sqlite,
 )
 from langgraph_filesystem.state.backends import ExecuteResponse, LsResult, ReadResult
+from tests.databases import aopen_database, open_database
 from tests.scripted import ScriptedModel, answers, call, says
 from tests.snapshots import assert_snapshot
 
@@ -179,12 +178,13 @@ def test_a_structured_response_comes_last() -> None:
     assert "structured_response" not in create_filesystem_agent(ScriptedModel()).invoke(GO)
 
 
+@pytest.mark.usefixtures("database")
 def test_a_structured_response_is_loaded_from_a_strict_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LANGGRAPH_STRICT_MSGPACK", "true")
     thread: Any = {"configurable": {"thread_id": "1"}}
-    with open_sqlite(tmp_path / "agent.sqlite") as (checkpointer, _):
+    with open_database(tmp_path / "agent.sqlite") as (checkpointer, _):
         agent = create_filesystem_agent(
             ScriptedModel(structured={"good": True}),
             response_format=("Judge.", Verdict),
@@ -241,6 +241,7 @@ def test_system_prompt_is_put_before_ours_as_blocks() -> None:
         assert "filesystem" in blocks[1]["text"]
 
 
+@pytest.mark.usefixtures("database")
 @pytest.mark.parametrize(
     "files",
     [
@@ -254,7 +255,7 @@ def test_system_prompt_is_put_before_ours_as_blocks() -> None:
 )
 def test_bad_files_are_refused_and_nothing_of_them_is_stored(tmp_path: Path, files: Any) -> None:
     thread: Any = {"configurable": {"thread_id": "1"}}
-    with open_sqlite(tmp_path / "agent.sqlite") as (checkpointer, _):
+    with open_database(tmp_path / "agent.sqlite") as (checkpointer, _):
         agent = create_filesystem_agent(ScriptedModel(), checkpointer=checkpointer)
         with pytest.raises(ValueError, match="`files`"):
             agent.invoke({**GO, "files": files}, thread)
@@ -264,7 +265,7 @@ def test_bad_files_are_refused_and_nothing_of_them_is_stored(tmp_path: Path, fil
             agent.update_state(thread, {"files": files})
         with pytest.raises(ValueError, match="`files`"):
             agent.invoke({**GO, "files": files}, thread)
-    with open_sqlite(tmp_path / "agent.sqlite") as (checkpointer, _):
+    with open_database(tmp_path / "agent.sqlite") as (checkpointer, _):
         agent = create_filesystem_agent(ScriptedModel(), checkpointer=checkpointer)
         state = agent.invoke(GO, thread)
         assert set(state["files"]) == {"/kept"}
@@ -272,15 +273,16 @@ def test_bad_files_are_refused_and_nothing_of_them_is_stored(tmp_path: Path, fil
             assert set(snapshot.values.get("files", {})) <= {"/kept"}
 
 
+@pytest.mark.usefixtures("database")
 async def test_an_async_thread_goes_on_after_the_file_is_opened_again(tmp_path: Path) -> None:
     thread: Any = {"configurable": {"thread_id": "1"}}
     script = [says(call("write_file", file_path="/a", content="x"))]
-    async with aopen_sqlite(tmp_path / "agent.sqlite") as (checkpointer, store):
+    async with aopen_database(tmp_path / "agent.sqlite") as (checkpointer, store):
         agent = create_filesystem_agent(
             ScriptedModel(script), checkpointer=checkpointer, store=store
         )
         await agent.ainvoke(GO, thread)
-    async with aopen_sqlite(tmp_path / "agent.sqlite") as (checkpointer, store):
+    async with aopen_database(tmp_path / "agent.sqlite") as (checkpointer, store):
         agent = create_filesystem_agent(ScriptedModel(), checkpointer=checkpointer, store=store)
         state = await agent.ainvoke(GO, thread)
         assert state["files"]["/a"]["content"] == "x"

@@ -7,8 +7,11 @@ import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.types import Command, Overwrite
 
-from langgraph_filesystem import FilesystemError, aopen_sqlite, create_filesystem_agent, open_sqlite
+from langgraph_filesystem import FilesystemError, create_filesystem_agent
+from tests.databases import aopen_database, open_database
 from tests.scripted import ScriptedModel, call, says
+
+pytestmark = pytest.mark.usefixtures("database")
 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
 GO: Any = {"messages": [HumanMessage("go")]}
@@ -28,7 +31,7 @@ def agent_on(checkpointer: Any) -> Any:
 def test_a_refused_update_leaves_no_trace_as_whichever_node_it_comes(
     tmp_path: Path, node: str | None
 ) -> None:
-    with open_sqlite(tmp_path / "agent.sqlite") as (checkpointer, _):
+    with open_database(tmp_path / "agent.sqlite") as (checkpointer, _):
         agent = agent_on(checkpointer)
         agent.invoke(GO, THREAD)
         while node in agent.get_graph().nodes and node not in agent.get_state(THREAD).next:
@@ -56,12 +59,12 @@ def test_a_refused_update_leaves_no_trace_as_whichever_node_it_comes(
 )
 async def test_a_refused_input_leaves_no_trace(tmp_path: Path, given: Any) -> None:
     path = tmp_path / "agent.sqlite"
-    with open_sqlite(path) as (checkpointer, _):
+    with open_database(path) as (checkpointer, _):
         agent = agent_on(checkpointer)
         with pytest.raises(FilesystemError, match=r"/\.\./x"):
             agent.invoke(given, THREAD)
         assert agent.get_state(THREAD).created_at is None
-    async with aopen_sqlite(path) as (checkpointer, _):
+    async with aopen_database(path) as (checkpointer, _):
         agent = agent_on(checkpointer)
         with pytest.raises(FilesystemError, match=r"/\.\./x"):
             await agent.ainvoke(given, THREAD)
@@ -71,7 +74,7 @@ async def test_a_refused_input_leaves_no_trace(tmp_path: Path, given: Any) -> No
 
 
 def test_an_overwrite_of_good_files_replaces_them_all(tmp_path: Path) -> None:
-    with open_sqlite(tmp_path / "agent.sqlite") as (checkpointer, _):
+    with open_database(tmp_path / "agent.sqlite") as (checkpointer, _):
         agent = create_filesystem_agent(ScriptedModel(), checkpointer=checkpointer)
         agent.invoke({**GO, "files": {"/a": "1", "/b": "2"}}, THREAD)
         agent.update_state(THREAD, {"files": Overwrite({"c": "3"})})
@@ -91,7 +94,7 @@ def test_a_copy_of_the_graph_is_guarded_too() -> None:
 def test_a_refused_update_of_another_channel_leaves_no_trace_either(
     tmp_path: Path, update: dict[str, Any]
 ) -> None:
-    with open_sqlite(tmp_path / "agent.sqlite") as (checkpointer, _):
+    with open_database(tmp_path / "agent.sqlite") as (checkpointer, _):
         agent = create_filesystem_agent(ScriptedModel(), checkpointer=checkpointer)
         agent.invoke(GO, THREAD)
         before = agent.get_state(THREAD)

@@ -27,11 +27,13 @@ def run_and_kill(database: Path, kills: int, seed: int) -> None:
         }
 
 
+@pytest.mark.usefixtures("database")
 def test_fifty_random_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
     run_and_kill(tmp_path / "agent.sqlite", 50, seed=1)
 
 
 @pytest.mark.soak
+@pytest.mark.usefixtures("database")
 @pytest.mark.parametrize("seed", range(2, 8))
 def test_three_hundred_random_kills_lose_nothing_and_double_nothing(
     tmp_path: Path, seed: int

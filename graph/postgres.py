@@ -1,0 +1,78 @@
+"""A PostgreSQL database that keeps the threads and the store of an agent (extra `postgres`).
+
+    with open_postgres("postgresql://...") as (checkpointer, store):
+        agent = create_filesystem_agent(model, checkpointer=checkpointer, store=store)
+
+They are LangGraph's own saver and store, on a pool of connections, with their tables set up. For
+graphs that run in many processes, or on many machines: one file of SQLite has one writer at a time.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, NamedTuple
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.store.base import BaseStore
+
+__all__ = ("PostgresPersistence", "aopen_postgres", "open_postgres")
+
+_CONNECTIONS = 10
+"""At most, for each process: PostgreSQL itself takes 100 unless it is told otherwise."""
+
+
+class PostgresPersistence(NamedTuple):
+    """What a graph is compiled with."""
+
+    checkpointer: BaseCheckpointSaver[Any]
+    store: BaseStore
+
+
+@contextmanager
+def open_postgres(uri: str, *, connections: int = _CONNECTIONS) -> Iterator[PostgresPersistence]:
+    """Open the database and yield a checkpointer and a store for graphs that are invoked."""
+    try:
+        from langgraph.checkpoint.postgres import PostgresSaver
+        from langgraph.store.postgres import PostgresStore
+        from psycopg_pool import ConnectionPool
+    except ImportError as missing:
+        raise _needs_extra(missing) from missing
+    with ConnectionPool(
+        uri, min_size=1, max_size=connections, open=True, kwargs=_options()
+    ) as pool:
+        saver, store = PostgresSaver(pool), PostgresStore(pool)
+        saver.setup()
+        store.setup()
+        yield PostgresPersistence(saver, store)
+
+
+@asynccontextmanager
+async def aopen_postgres(
+    uri: str, *, connections: int = _CONNECTIONS
+) -> AsyncIterator[PostgresPersistence]:
+    """Do what `open_postgres` does, for graphs that are awaited."""
+    try:
+        from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+        from langgraph.store.postgres import AsyncPostgresStore
+        from psycopg_pool import AsyncConnectionPool
+    except ImportError as missing:
+        raise _needs_extra(missing) from missing
+    async with AsyncConnectionPool(
+        uri, min_size=1, max_size=connections, open=False, kwargs=_options()
+    ) as pool:
+        saver, store = AsyncPostgresSaver(pool), AsyncPostgresStore(pool)
+        await saver.setup()
+        await store.setup()
+        yield PostgresPersistence(saver, store)
+
+
+def _options() -> dict[str, Any]:
+    """Return what LangGraph's saver and store ask of their connections."""
+    from psycopg.rows import dict_row
+
+    return {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+
+
+def _needs_extra(missing: ImportError) -> ImportError:
+    return ImportError(
+        f"PostgreSQL needs the extra: pip install 'langgraph-filesystem[postgres]' ({missing})"
+    )
