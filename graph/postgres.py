@@ -33,11 +33,17 @@ def open_postgres(uri: str, *, connections: int = _CONNECTIONS) -> Iterator[Post
     try:
         from langgraph.checkpoint.postgres import PostgresSaver
         from langgraph.store.postgres import PostgresStore
+        from psycopg import Connection
         from psycopg_pool import ConnectionPool
     except ImportError as missing:
         raise _needs_extra(missing) from missing
     with ConnectionPool(
-        uri, min_size=1, max_size=connections, open=True, kwargs=_options()
+        uri,
+        min_size=1,
+        max_size=connections,
+        open=True,
+        connection_class=Connection[dict[str, Any]],
+        kwargs=_options(),
     ) as pool:
         saver, store = PostgresSaver(pool), PostgresStore(pool)
         saver.setup()
@@ -53,11 +59,17 @@ async def aopen_postgres(
     try:
         from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
         from langgraph.store.postgres import AsyncPostgresStore
+        from psycopg import AsyncConnection
         from psycopg_pool import AsyncConnectionPool
     except ImportError as missing:
         raise _needs_extra(missing) from missing
     async with AsyncConnectionPool(
-        uri, min_size=1, max_size=connections, open=False, kwargs=_options()
+        uri,
+        min_size=1,
+        max_size=connections,
+        open=False,
+        connection_class=AsyncConnection[dict[str, Any]],
+        kwargs=_options(),
     ) as pool:
         saver, store = AsyncPostgresSaver(pool), AsyncPostgresStore(pool)
         await saver.setup()

