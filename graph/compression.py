@@ -5,12 +5,16 @@ it is too short for zlib to find anything in, so zlib is given those names befor
 dictionary, which counts as text that it has already seen.
 """
 
+import functools
 import zlib
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self
 
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+import ormsgpack
+from langgraph.checkpoint.serde.jsonplus import EXT_DELTA_SNAPSHOT, JsonPlusSerializer
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
-__all__ = ("CompressedSerializer",)
+__all__ = ("CompressedSerializer", "LateSnapshot")
 
 _COMPRESS_OVER = 80
 """Bytes. Measured with messages, routes and edits: from here on it pays for the 12 µs it takes,
@@ -91,9 +95,39 @@ class CompressedSerializer(JsonPlusSerializer):
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
         """Return the object, whether it is compressed or not."""
-        kind, packed = data
-        if not kind.endswith(_SUFFIX):
-            return super().loads_typed(data)
-        unzipper = zlib.decompressobj(zdict=_DICTIONARY)
-        plain = unzipper.decompress(packed) + unzipper.flush()
-        return super().loads_typed((kind.removesuffix(_SUFFIX), plain))
+        kind, plain = data
+        if kind.endswith(_SUFFIX):
+            unzipper = zlib.decompressobj(zdict=_DICTIONARY)
+            plain = unzipper.decompress(plain) + unzipper.flush()
+            kind = kind.removesuffix(_SUFFIX)
+        if kind != "msgpack":
+            return super().loads_typed((kind, plain))
+        option = ormsgpack.OPT_NON_STR_KEYS
+        return ormsgpack.unpackb(plain, ext_hook=self._loaded, option=option)
+
+    def _loaded(self, code: int, data: bytes) -> Any:
+        if code == EXT_DELTA_SNAPSHOT:
+            return LateSnapshot(data, self._unpack_ext_hook)
+        return self._unpack_ext_hook(code, data)
+
+
+class LateSnapshot(_DeltaSnapshot):
+    """A snapshot of a channel that is loaded when it is asked for.
+
+    To load a thread LangGraph walks back to the last snapshot of each channel, and on its way it
+    reads those of the others, whole. Measured after 2,000 turns: 18,500 messages for a thread that
+    has 3,800.
+    """
+
+    _hook: Callable[[int, bytes], Any]
+
+    def __new__(cls, data: bytes, hook: Callable[[int, bytes], Any]) -> Self:
+        """Keep the bytes, and what makes a snapshot of them."""
+        new = super().__new__(cls, data)
+        new._hook = hook
+        return new
+
+    @functools.cached_property
+    def value(self) -> Any:
+        """Return what the channel held."""
+        return self._hook(EXT_DELTA_SNAPSHOT, self[0]).value

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from langgraph.types import Send
 from pydantic import BaseModel
 
 from langgraph_filesystem import compression
-from langgraph_filesystem.compression import CompressedSerializer
+from langgraph_filesystem.compression import CompressedSerializer, LateSnapshot
 
 PLAIN = JsonPlusSerializer()
 SERDE = CompressedSerializer()
@@ -113,3 +114,14 @@ def test_langgraph_can_derive_a_serializer_that_allows_more() -> None:
     assert derived is not saver.serde
     assert isinstance(derived, CompressedSerializer)
     assert derived.dumps_typed("long " * 100)[0] == "msgpack+zlib1"
+
+
+def test_a_snapshot_is_loaded_when_it_is_asked_for() -> None:
+    serializer = CompressedSerializer()
+    stored = serializer.dumps_typed({"messages": _DeltaSnapshot([HumanMessage("hi", id="1")])})
+    snapshot = serializer.loads_typed(stored)["messages"]
+    assert isinstance(snapshot, LateSnapshot)
+    assert "value" not in vars(snapshot)
+    assert snapshot.value == [HumanMessage("hi", id="1")]
+    again = serializer.loads_typed(serializer.dumps_typed({"messages": snapshot}))["messages"]
+    assert again.value == snapshot.value
