@@ -1,0 +1,1 @@
+"""Databases that releases of ours wrote: each one must stay readable."""
