@@ -6,7 +6,9 @@ where the file has them. Threads of LangGraph's own savers go on as they are.
 
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -23,15 +25,15 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from langgraph_filesystem.compact import (
-    CheckpointRow,
-    Names,
-    WriteRow,
-    add_checkpoint,
-    add_writes,
-)
+from langgraph_filesystem.compact import CheckpointRow, TaskRow, WriteRow
+from langgraph_filesystem.writer import Writer
 
 __all__ = ("AsyncCompactSqliteSaver", "CompactSqliteSaver")
+
+_JSON = json.JSONEncoder(ensure_ascii=False)
+
+_WAIT_UP_TO = 1_000_000
+"""Bytes that may wait for a checkpoint, so that little is held in memory."""
 
 
 class CompactSqliteSaver(SqliteSaver):
@@ -39,8 +41,9 @@ class CompactSqliteSaver(SqliteSaver):
 
     def __init__(self, connection: sqlite3.Connection, *, serde: SerializerProtocol) -> None:
         super().__init__(connection, serde=serde)
-        query = "SELECT 1 FROM sqlite_schema WHERE name = 'compact_names'"
-        self._names = Names() if connection.execute(query).fetchone() else None
+        self._writer = Writer(connection, self.lock)
+        # Where a task failed, was interrupted or was resumed: no checkpoint may follow.
+        self._halted: deque[str] = deque(maxlen=64)
 
     def setup(self) -> None:
         """Do nothing: the file is prepared before it is opened."""
@@ -68,17 +71,17 @@ class CompactSqliteSaver(SqliteSaver):
     ) -> RunnableConfig:
         """Store a checkpoint."""
         place = config["configurable"]
-        details = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False)
-        row = CheckpointRow(
-            str(place["thread_id"]),
-            place["checkpoint_ns"],
-            checkpoint["id"],
-            place.get("checkpoint_id"),
-            *self.serde.dumps_typed(checkpoint),
-            details.encode("utf-8", "ignore"),
+        details = _JSON.encode(get_checkpoint_metadata(config, metadata))
+        self._writer.put(
+            CheckpointRow(
+                str(place["thread_id"]),
+                place["checkpoint_ns"],
+                checkpoint["id"],
+                place.get("checkpoint_id"),
+                *self.serde.dumps_typed(checkpoint),
+                details.encode("utf-8", "ignore"),
+            )
         )
-        if not self._stored(add_checkpoint, {row.type}, row):
-            return super().put(config, checkpoint, metadata, new_versions)
         stored = {key: place[key] for key in ("thread_id", "checkpoint_ns")}
         return {"configurable": {**stored, "checkpoint_id": checkpoint["id"]}}
 
@@ -89,27 +92,55 @@ class CompactSqliteSaver(SqliteSaver):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Store what a task wrote."""
-        keys = ("thread_id", "checkpoint_ns", "checkpoint_id")
-        place = tuple(str(config["configurable"][key]) for key in keys)
-        rows = [
-            WriteRow(WRITES_IDX_MAP.get(name, idx), name, *self.serde.dumps_typed(value))
-            for idx, (name, value) in enumerate(writes)
-        ]
-        replace = all(name in WRITES_IDX_MAP for name, _ in writes)
-        names = {name for row in rows for name in (row.channel, row.type)}
-        task = (task_id, task_path)
-        if not self._stored(add_writes, names, place, task, rows, replace):
-            super().put_writes(config, writes, task_id, task_path)
+        """Store what a task wrote, or let it wait for the next checkpoint."""
+        if not writes:
+            return
+        place = config["configurable"]
+        special = [name in WRITES_IDX_MAP for name, _ in writes]
+        task = TaskRow(
+            str(place["thread_id"]),
+            str(place["checkpoint_ns"]),
+            str(place["checkpoint_id"]),
+            task_id,
+            task_path,
+            [
+                WriteRow(WRITES_IDX_MAP.get(name, idx), name, *self.serde.dumps_typed(value))
+                for idx, (name, value) in enumerate(writes)
+            ],
+            "REPLACE" if all(special) else "IGNORE",
+        )
+        if any(special):
+            self._halted.append(task.checkpoint_id)
+        if self._may_wait(task):
+            self._writer.put_task_later(task)
+        else:
+            self._writer.put_task(task)
 
-    def _stored(self, add: Callable[..., bool], names: set[str], *row: Any) -> bool:
-        """Say whether the numbered tables took a row: they may not be there, or lack its parent."""
-        if self._names is None:
-            return False
-        with self.cursor() as cursor:
-            if not self._names.knows(*names):
-                self._names.learn(self.conn)
-            return add(cursor, self._names, *row)
+    @contextmanager
+    def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:
+        """Yield a cursor that sees what was put, whether it is stored or waits."""
+        self._writer.flush()
+        with super().cursor(transaction) as cursor:
+            yield cursor
+
+    def close(self) -> None:
+        """Store what waits; the connection is closed by whoever opened it."""
+        self._writer.close()
+
+    def _may_wait(self, task: TaskRow) -> bool:
+        """Say whether a checkpoint will follow, as after every superstep that ends well.
+
+        `update_state` names no path for what it stores behind its checkpoint. A row that SQLite
+        would refuse must be refused here, and not with the rows of others.
+        """
+        text = "".join((*task[:5], *(write.channel for write in task.writes)))
+        size = sum(len(write.value) for write in task.writes)
+        return (
+            bool(task.task_path)
+            and task.checkpoint_id not in self._halted
+            and size <= _WAIT_UP_TO
+            and _is_text(text)
+        )
 
 
 class AsyncCompactSqliteSaver(AsyncSqliteSaver):
@@ -148,6 +179,11 @@ def _with_whole_versions(found: CheckpointTuple) -> CheckpointTuple:
             node: _whole(seen) for node, seen in checkpoint["versions_seen"].items()
         }
     return found
+
+
+def _is_text(text: str) -> bool:
+    """Say whether SQLite takes it: a lone surrogate it does not."""
+    return text.isascii() or text.encode("utf-8", "replace").decode() == text
 
 
 def _whole(versions: dict[str, Any]) -> dict[str, Any]:

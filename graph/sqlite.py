@@ -71,7 +71,10 @@ def open_sqlite(path: str | os.PathLike[str]) -> Iterator[SqlitePersistence]:
         saver.setup()
         store = SharedSqliteStore(storing)
         store.setup()
-        yield SqlitePersistence(saver, store)
+        try:
+            yield SqlitePersistence(saver, store)
+        finally:
+            saver.close()
 
 
 @asynccontextmanager

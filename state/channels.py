@@ -79,7 +79,11 @@ class StateChannel(DeltaChannel[Any]):
         return self.declared
 
     def copy(self) -> Self:
-        new = self._empty()
+        # LangGraph copies every channel for each conditional edge, so this does not go through
+        # `__init__`, which looks at the type again.
+        new = object.__new__(type(self))
+        new.key, new.typ, new.reducer = self.key, self.typ, self.reducer
+        new.declared, new._frequency = self.declared, self._frequency
         new.value, new.weight, new._weighed = self.value, self.weight, self._weighed
         return new
 

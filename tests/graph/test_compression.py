@@ -1,6 +1,7 @@
 """What is stored gets small, and comes back as it was."""
 
 import hashlib
+import zlib
 from typing import Any
 
 import pytest
@@ -50,6 +51,15 @@ def test_any_value_comes_back_as_it_was_and_never_takes_more_room(value: Any) ->
 
     assert SERDE.loads_typed((kind, data)) == value
     assert len(data) <= len(PLAIN.dumps_typed(value)[1])
+
+
+def test_a_value_of_the_first_release_is_read() -> None:
+    # It was compressed with the usual window, not with the small one of today.
+    data = PLAIN.dumps_typed(MESSAGES)[1]
+    zipper = zlib.compressobj(-1, zdict=compression._DICTIONARY)
+    packed = zipper.compress(data) + zipper.flush()
+
+    assert SERDE.loads_typed(("msgpack+zlib1", packed)) == MESSAGES
 
 
 def test_a_large_value_is_compressed() -> None:

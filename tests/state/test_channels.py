@@ -436,3 +436,21 @@ def test_digests_merge_the_same_in_batches_of_any_size(left: Any, xs: Any, ys: A
     assert merge_seen(merge_seen(left, xs), ys) == merge_seen(left, xs + ys)
     assert left == before
     assert None not in merge_seen(left, xs).values()
+
+
+@pytest.mark.parametrize("kind", [FilesChannel, MessagesChannel, SeenChannel])
+def test_a_copy_has_everything_that_the_channel_has(kind: Any) -> None:
+    channel: StateChannel = kind(snapshot_frequency=7)
+    channel.key = "key"
+    channel.update([{"/a": "text"} if kind is not MessagesChannel else [HumanMessage("text")]])
+    copy = channel.copy()
+
+    slots = [slot for part in kind.__mro__ for slot in getattr(part, "__slots__", ())]
+    assert "snapshot_frequency" in slots
+    for slot in slots:
+        assert getattr(copy, slot) == getattr(channel, slot), slot
+    assert type(copy) is kind
+
+    before = copy.value
+    channel.update([{"/b": "more"} if kind is not MessagesChannel else [HumanMessage("more")]])
+    assert copy.value == before != channel.value
