@@ -1,6 +1,5 @@
 """Answers: the text a model reads, bounded, valid, and impossible to forge from a file name."""
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 
 from langgraph_filesystem.nodes.calls import Call, answer_id
+from langgraph_filesystem.state.escapes import escaped
 
 __all__ = (
     "MAX_CHARACTERS",
@@ -87,17 +87,6 @@ def bounded(text: str, limit: int) -> str:
     return f"{text[:head]}{note}{text[-tail:]}"
 
 
-def escaped(name: str) -> str:
-    """Return a name or a line with everything escaped that could pass for something else.
-
-    Newlines, terminal escapes, and marks that turn the direction of text could make one entry look
-    like two, or like another one.
-    """
-    if name.isascii() and name.isprintable():
-        return name
-    return "".join(char if _is_harmless(char) else _escape(char) for char in name)
-
-
 def listed(rows: Sequence[str], budget: int, what: str) -> tuple[str, int]:
     """Return as many rows as fit, with a note of the rest, and how many were left out."""
     used = 0
@@ -108,18 +97,3 @@ def listed(rows: Sequence[str], budget: int, what: str) -> tuple[str, int]:
             note = f"[{left:,} more {what} left out: narrow the path or the pattern]"
             return "\n".join([*rows[:shown], note]), left
     return "\n".join(rows), 0
-
-
-_FORGING = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Controls, format characters (direction marks among them), surrogates, unassigned, separators."""
-
-
-def _is_harmless(char: str) -> bool:
-    return char == "\t" or unicodedata.category(char) not in _FORGING
-
-
-def _escape(char: str) -> str:
-    code = ord(char)
-    if char in "\n\r":
-        return "\\n" if char == "\n" else "\\r"
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{{{code:x}}}"

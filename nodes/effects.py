@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from langgraph_filesystem.nodes.failures import attempted
-from langgraph_filesystem.nodes.node import Io, takes
+from langgraph_filesystem.nodes.node import Io
 from langgraph_filesystem.nodes.once import Once
-from langgraph_filesystem.nodes.view import View
+from langgraph_filesystem.state import effects
 from langgraph_filesystem.state.backends.protocol import ExecuteResponse, Outcome
-from langgraph_filesystem.state.backends.state import BoundStateBackend
 from langgraph_filesystem.state.errors import FilesystemError
+from langgraph_filesystem.state.failures import attempted
 from langgraph_filesystem.state.files import file_bytes
-from langgraph_filesystem.state.mounts import Mount
+from langgraph_filesystem.state.io import takes
+from langgraph_filesystem.state.view import View
 
 __all__ = ("Effects",)
 
@@ -18,46 +18,20 @@ _MARKS = "/tmp/langgraph-filesystem"
 """Where it is marked which commands began, in a sandbox that keeps no journal itself."""
 
 
-class Effects:
+class Effects(effects.Effects):
     """The changes of one task. `key` names the call that makes them."""
 
-    key: str | None = None
-
     def __init__(self, view: View, io: Io, once: Once) -> None:
-        self._view = view
-        self._io = io
+        super().__init__(view, io)
         self._once = once
 
-    async def change(
-        self, mount: Mount, path: str, method: str, *args: Any, part: str = "", **options: Any
-    ) -> Any:
-        """Call a method that changes something; `part` tells several effects of a call apart."""
-        if not self._is_in_state(mount, path):
-            await self._once.ready()
-            options["once"] = self._key(part)
-        return await self._view.call(mount, path, method, *args, **options)
-
-    async def outcome(self, mount: Mount, path: str, part: str = "") -> Outcome | None:
-        """Return what is known of this call from before a crash.
-
-        What was half done, or done and changed by others since, is an error for the model to see.
-        """
-        backend = self._view.backend_for(mount, path)
-        key = self._key(part)
-        if key is None or self._is_in_state(mount, path) or not hasattr(backend, "recall"):
-            return None
+    async def ready(self) -> None:
+        """Wait until the checkpoints that the task runs from are stored."""
         await self._once.ready()
-        outcome: Outcome | None = await self._io.call(backend, "recall", key)
-        if outcome is not None and not outcome.finished:
-            raise FilesystemError(
-                f"{path}: this call was interrupted and may have been carried out already; "
-                "something else is there now. Nothing was changed again. Look at it first."
-            )
-        return outcome
 
     async def execute(self, backend: Any, command: str, **options: Any) -> ExecuteResponse:
         """Run a command that has not been begun before."""
-        await self._once.ready()
+        await self.ready()
         if self.key is not None:
             ended = await self._begun(backend)
             if ended is not None:
@@ -99,9 +73,3 @@ class Effects:
         read, _ = await attempted(self._io.call(backend, "read", path, 0, 1_000), "read")
         file = getattr(read, "file_data", None)
         return file_bytes(file).decode(errors="replace").split("\n") if file else []
-
-    def _is_in_state(self, mount: Mount, path: str) -> bool:
-        return isinstance(self._view.backend_for(mount, path), BoundStateBackend)
-
-    def _key(self, part: str) -> str | None:
-        return None if self.key is None else f"{self.key}{part}"

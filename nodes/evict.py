@@ -16,16 +16,17 @@ from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.answers import MAX_CHARACTERS, counted, valid
 from langgraph_filesystem.nodes.calls import unanswered
-from langgraph_filesystem.nodes.failures import attempted
+from langgraph_filesystem.nodes.choices import offered_by
 from langgraph_filesystem.nodes.filesystem import Filesystem
 from langgraph_filesystem.nodes.node import Edge, Io, Node
 from langgraph_filesystem.nodes.once import Once
 from langgraph_filesystem.nodes.previews import preview
 from langgraph_filesystem.nodes.running import read_channels
 from langgraph_filesystem.nodes.settings import CHARACTERS_PER_TOKEN, Settings
-from langgraph_filesystem.nodes.view import EVICTED
 from langgraph_filesystem.state.errors import FileExists
+from langgraph_filesystem.state.failures import attempted
 from langgraph_filesystem.state.files import FileData
+from langgraph_filesystem.state.view import EVICTED
 
 __all__ = ("BOUNDED", "after_evict", "evict_node")
 
@@ -44,21 +45,23 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 def evict_node(
-    settings: Settings,
+    built: Settings,
     operations: Collection[str] = ("read_file", "grep"),
     exempt: Collection[str] = BOUNDED,
 ) -> Node:
     """Return the node that moves large messages to files; its notices name only `operations`."""
-    how = " or ".join(words for name, words in _WAYS.items() if name in operations)
+    ways = {name: words for name, words in _WAYS.items() if name in operations}
 
     async def act(
         state: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io
     ) -> dict[str, Any]:
+        settings = built.of_run(runtime)
         if settings.evict_over is None:
             return {}
         large = [m for m in _recent(state["messages"]) if _is_large(m, settings, exempt)]
         if not large:
             return {}
+        how = " or ".join(offered_by(ways, runtime).values())
         channels = read_channels(config, "files", "seen")
         filesystem = Filesystem(
             settings,

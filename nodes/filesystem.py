@@ -6,22 +6,23 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.effects import Effects
-from langgraph_filesystem.nodes.node import Io, takes
+from langgraph_filesystem.nodes.node import Io
 from langgraph_filesystem.nodes.once import Once
-from langgraph_filesystem.nodes.searches import find_files, find_lines, list_directory
 from langgraph_filesystem.nodes.seen import Seen
 from langgraph_filesystem.nodes.settings import Settings
-from langgraph_filesystem.nodes.transfer import transfer
-from langgraph_filesystem.nodes.view import View
 from langgraph_filesystem.state.backends.protocol import (
     ExecuteResponse,
     FileInfo,
     GrepResult,
 )
-from langgraph_filesystem.state.errors import FileExists, FilesystemError, Unsupported
+from langgraph_filesystem.state.errors import FileExists, Unsupported
+from langgraph_filesystem.state.escapes import escaped
 from langgraph_filesystem.state.files import FileData, Files
-from langgraph_filesystem.state.mounts import Mount
+from langgraph_filesystem.state.io import takes
 from langgraph_filesystem.state.paths import is_within
+from langgraph_filesystem.state.searches import find_files, find_lines, list_directory
+from langgraph_filesystem.state.transfer import move
+from langgraph_filesystem.state.view import View
 
 __all__ = ("Filesystem",)
 
@@ -59,7 +60,8 @@ class Filesystem:
 
     async def ls(self, path: str) -> tuple[list[FileInfo], list[str]]:
         """Return what is directly below a directory, with mount points, and notes on failures."""
-        return await list_directory(self._view, path)
+        entries, notes = await list_directory(self._view, path)
+        return entries, _shown(notes)
 
     async def read(self, path: str, offset: int, limit: int, column: int = 0) -> tuple[Any, bool]:
         """Return lines of a file, and whether the first of them begins at the column."""
@@ -73,7 +75,7 @@ class Filesystem:
 
     async def write(self, path: str, content: str, *, overwrite: bool = False) -> None:
         """Create a file, or replace one whose content is known."""
-        self._refuse_mount_point(path)
+        self._mounts.refuse_point(path)
         mount = self._mounts.locate(path)
         if await self._effects.outcome(mount, path):
             await self._seen.mark(mount, path)
@@ -99,7 +101,7 @@ class Filesystem:
 
     async def delete(self, path: str) -> None:
         """Delete a file, or a directory with all that is below it."""
-        self._refuse_mount_point(path)
+        self._mounts.refuse_point(path)
         mount = self._mounts.locate(path)
         if not await self._effects.outcome(mount, path):
             await self._effects.change(mount, path, "delete", mount.inner(path))
@@ -107,27 +109,21 @@ class Filesystem:
 
     async def move(self, source: str, destination: str) -> int:
         """Move a file or a directory; return how many files it was."""
-        self._refuse_mount_point(source)
-        self._refuse_mount_point(destination)
-        if is_within(destination, source):
-            raise FilesystemError(f"{source}: can't be moved to {destination}, which is itself.")
-        start, end = self._mounts.locate(source), self._mounts.locate(destination)
-        if start is end and hasattr(self._view.backend(start), "move"):
-            count = await self._rename(start, source, destination)
-        else:
-            count = await transfer(self._view, self._effects, (start, source), (end, destination))
+        count = await move(self._view, self._effects, source, destination)
         self._seen.move(source, destination)
-        return max(1, count)
+        return count
 
     async def glob(self, pattern: str, path: str) -> tuple[list[FileInfo], list[str]]:
         """Return the files that match in every mount at or below a path, and notes on failures."""
-        return await find_files(self._view, pattern, path)
+        found, notes = await find_files(self._view, pattern, path)
+        return found.matches or [], _shown(notes)
 
     async def grep(
         self, pattern: str, path: str, glob: str | None, **options: Any
     ) -> tuple[GrepResult, list[str]]:
         """Return the matches in every mount at or below a path, and notes on failures."""
-        return await find_lines(self._view, pattern, path, glob, options)
+        found, notes = await find_lines(self._view, pattern, path, glob, options)
+        return found, _shown(notes)
 
     async def execute(self, command: str, timeout: int | None, **options: Any) -> ExecuteResponse:
         """Run a command where a mount can."""
@@ -156,15 +152,6 @@ class Filesystem:
         """Say whether the thread's own files have a path, as a file or as a directory."""
         return any(is_within(key, path) for key in self._view.files)
 
-    async def _rename(self, mount: Mount, source: str, destination: str) -> int:
-        if await self._effects.outcome(mount, source):
-            return 1
-        inner = mount.inner(source), mount.inner(destination)
-        result = await self._effects.change(mount, source, "move", *inner)
-        return sum(value is None for value in (result.files_update or {}).values())
 
-    def _refuse_mount_point(self, path: str) -> None:
-        for mount in self._mounts.all:
-            if is_within(mount.prefix, path):
-                what = "the root" if path == "/" else "a mount point, or above one"
-                raise FilesystemError(f"{path}: is {what}, and can't be written, moved or deleted.")
+def _shown(notes: list[str]) -> list[str]:
+    return [f"[{escaped(note)}]" for note in notes]

@@ -48,7 +48,7 @@ async def grep(args: Grep, filesystem: Filesystem) -> Answer:
     counts = found.counts or {}
     filesystem.progress({"event": "found", "files": len(counts), "lines": sum(counts.values())})
     artifact = {"files": len(counts), "lines": sum(counts.values()), "truncated": found.truncated}
-    if found.truncated and not any(note.startswith("[The search stopped") for note in notes):
+    if found.truncated and not any("The search stopped" in note for note in notes):
         notes.append("[there are more matches: the search stopped at its limit]")
     if not counts:
         none = f"No line in {escaped(args.path)} matches {escaped(args.pattern[:200])}."

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
@@ -11,19 +11,24 @@ from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.answers import valid
 from langgraph_filesystem.nodes.calls import answer_id, calls_something
-from langgraph_filesystem.nodes.failures import attempted
+from langgraph_filesystem.nodes.choices import chosen, offered_by
+from langgraph_filesystem.nodes.models import Models
 from langgraph_filesystem.nodes.node import Edge, Io, Node
 from langgraph_filesystem.nodes.operations import Operation, tool_schemas
 from langgraph_filesystem.nodes.prompt import filesystem_prompt, system_message
 from langgraph_filesystem.nodes.settings import Settings
 from langgraph_filesystem.state.backends.protocol import Backend
+from langgraph_filesystem.state.failures import attempted
 from langgraph_filesystem.state.mounts import Mount
 
-__all__ = ("after_model", "load_model", "model_node")
+__all__ = ("after_model", "model_node")
+
+_KEPT = 64
+"""How many pairs of a model and its operations stay bound."""
 
 
 def model_node(
-    model: BaseChatModel,
+    models: Models,
     operations: Mapping[str, Operation],
     tools: Sequence[Any],
     settings: Settings,
@@ -32,32 +37,78 @@ def model_node(
     descriptions: Mapping[str, str] | None = None,
 ) -> Node:
     """Return the node that asks the model."""
-    prefixes = [mount.prefix for mount in settings.mounts.all]
-
-    def speaker(offered: Mapping[str, Operation]) -> tuple[Runnable[Any, Any], list[AnyMessage]]:
-        schemas = [*tool_schemas(offered, descriptions), *tools]
-        bound: Runnable[Any, Any] = model.bind_tools(schemas) if schemas else model
-        section = filesystem_prompt(
-            list(offered), prefixes, read_before_edit=settings.read_before_edit
-        )
-        system = system_message(system_prompt, section)
-        return bound, [system] if system else []
-
-    # Binding converts every schema: it is done when the graph is built, not at each turn.
-    with_all = speaker(operations)
+    speakers = _Speakers(tools, settings, descriptions)
+    may_execute = _is_uncertain(operations, settings)
     files_only = {name: op for name, op in operations.items() if name != "execute"}
-    without_execute = speaker(files_only) if _is_uncertain(operations, settings) else with_all
+    # Binding converts every schema: it is done when the graph is built, not at each turn.
+    for offered in (operations, files_only) if may_execute else (operations,):
+        speakers.get("", models.usual, offered, system_prompt)
 
     async def act(
         state: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io
     ) -> dict[str, Any]:
-        can_execute = with_all is without_execute or await _can_execute(settings, runtime)
-        bound, system = with_all if can_execute else without_execute
+        knows = not may_execute or await _can_execute(settings, runtime)
+        offered = offered_by(operations if knows else files_only, runtime)
+        choices = chosen(runtime)
+        model = await models.get(choices.model, io)
+        prompt = choices.system_prompt or system_prompt
+        speaker = speakers.get(choices.model, model, offered, prompt)
         messages = state["messages"]
-        answer = await io.invoke(bound, [*system, *messages], config)
+        answer = await io.invoke(speaker.bound, [*speaker.system, *messages], config)
         return {"messages": [_storable(answer, messages)]}
 
     return Node("model", act)
+
+
+class _Speaker(NamedTuple):
+    """A model with its operations bound, and what it is told before the conversation."""
+
+    bound: Runnable[Any, Any]
+    system: list[AnyMessage]
+
+
+class _Speakers:
+    """One for each choice that runs make."""
+
+    def __init__(
+        self, tools: Sequence[Any], settings: Settings, descriptions: Mapping[str, str] | None
+    ) -> None:
+        self._tools = tools
+        self._settings = settings
+        self._descriptions = descriptions
+        self._made: dict[object, tuple[BaseChatModel, _Speaker]] = {}
+
+    def get(
+        self,
+        name: str,
+        model: BaseChatModel,
+        offered: Mapping[str, Operation],
+        prompt: str | SystemMessage | None,
+    ) -> _Speaker:
+        key = (name, tuple(offered), prompt if isinstance(prompt, str) else None)
+        known, speaker = self._made.get(key, (None, None))
+        if speaker is None or known is not model:
+            speaker = self._speaker(model, offered, prompt)
+            self._made[key] = (model, speaker)
+            for oldest in list(self._made)[:-_KEPT]:
+                self._made.pop(oldest, None)
+        return speaker
+
+    def _speaker(
+        self,
+        model: BaseChatModel,
+        offered: Mapping[str, Operation],
+        prompt: str | SystemMessage | None,
+    ) -> _Speaker:
+        schemas = [*tool_schemas(offered, self._descriptions), *self._tools]
+        section = filesystem_prompt(
+            list(offered),
+            [mount.prefix for mount in self._settings.mounts.all],
+            read_before_edit=self._settings.read_before_edit,
+        )
+        system = system_message(prompt, section)
+        bound: Runnable[Any, Any] = model.bind_tools(schemas) if schemas else model
+        return _Speaker(bound, [system] if system else [])
 
 
 def after_model(end: str) -> Edge:
@@ -68,25 +119,6 @@ def after_model(end: str) -> Edge:
         return "router" if calls_something(state["messages"]) else end
 
     return Edge("after_model", choose)
-
-
-def load_model(model: str | BaseChatModel) -> BaseChatModel:
-    """Return the model, made by `init_chat_model` from a name such as `openai:gpt-5`."""
-    if isinstance(model, BaseChatModel):
-        return model
-    if not isinstance(model, str):
-        if hasattr(model, "bind_tools"):
-            return model
-        raise ValueError(f"`model` must be a chat model or its name, not {type(model).__name__}.")
-    try:
-        from langchain.chat_models import init_chat_model
-    except ImportError:
-        raise ImportError(
-            f"To make the model {model!r} from its name, install the extra `models`: "
-            "pip install 'langgraph-filesystem[models]'. Or pass a chat model."
-        ) from None
-    loaded: BaseChatModel = init_chat_model(model)
-    return loaded
 
 
 def _is_uncertain(operations: Mapping[str, Operation], settings: Settings) -> bool:
@@ -130,6 +162,9 @@ def _storable(answer: AnyMessage, messages: Sequence[AnyMessage]) -> AnyMessage:
 
 def _is_taken(id: str, messages: Sequence[AnyMessage]) -> bool:
     """Say whether a message has the id, or an answer is left that was given to one that had it."""
+    # Nearly always it is not, and in a long thread one look at all ids is much faster than at each.
+    if id not in "\n".join([message.id or "" for message in messages]):
+        return False
     answers = answer_id(id, 0).removesuffix("0")
     return any(m.id == id or (m.id or "").startswith(answers) for m in messages)
 

@@ -9,26 +9,27 @@ from langgraph.runtime import Runtime
 from langgraph_filesystem.nodes.answers import MAX_CHARACTERS, Answer, error_reply, reply
 from langgraph_filesystem.nodes.calls import Call, last_ai_message, open_calls
 from langgraph_filesystem.nodes.evict import BOUNDED
-from langgraph_filesystem.nodes.failures import attempted
 from langgraph_filesystem.nodes.filesystem import Filesystem
 from langgraph_filesystem.nodes.node import Io, Node
 from langgraph_filesystem.nodes.once import Once
 from langgraph_filesystem.nodes.operations import Operation
 from langgraph_filesystem.nodes.running import read_channels
 from langgraph_filesystem.nodes.settings import Settings
+from langgraph_filesystem.state.failures import attempted
 
 __all__ = ("calls_of_task", "operation_node")
 
 
-def operation_node(operation: Operation, settings: Settings) -> Node:
+def operation_node(operation: Operation, built: Settings) -> Node:
     """Return the node that answers the calls of one task, in their order."""
-    # What `evict` will move to a file must reach it whole.
-    goes_to_file = operation.name not in BOUNDED and settings.evict_over is not None
-    limit = None if goes_to_file else MAX_CHARACTERS
 
     async def act(
         task: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io
     ) -> dict[str, Any]:
+        settings = built.of_run(runtime)
+        # What `evict` will move to a file must reach it whole.
+        goes_to_file = operation.name not in BOUNDED and settings.evict_over is not None
+        limit = None if goes_to_file else MAX_CHARACTERS
         state = read_channels(config, "messages", "files", "seen")
         filesystem = Filesystem(
             settings,

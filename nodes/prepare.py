@@ -1,9 +1,11 @@
 """The `prepare` node: once per run, before anything else.
 
-A run that was stopped leaves calls without answers, and providers refuse such a conversation. Each
-of them is answered as cancelled, right behind the message that made it.
+It refuses what the run chose and can't have. Then it mends the conversation: a run that was stopped
+leaves calls without answers, and providers refuse such a conversation. Each of them is answered as
+cancelled, right behind the message that made it.
 """
 
+from collections.abc import Collection
 from itertools import takewhile
 from typing import Any
 
@@ -13,6 +15,8 @@ from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.answers import error_reply
 from langgraph_filesystem.nodes.calls import open_calls
+from langgraph_filesystem.nodes.choices import Choices, chosen
+from langgraph_filesystem.nodes.models import Models
 from langgraph_filesystem.nodes.node import Io, Node
 
 __all__ = ("prepare_node",)
@@ -22,16 +26,27 @@ _CANCELLED = (
 )
 
 
-def prepare_node() -> Node:
-    """Return the node that answers dangling calls."""
+def prepare_node(models: Models, operations: Collection[str]) -> Node:
+    """Return the node that checks the choices of a run, and answers dangling calls."""
 
     async def act(
         state: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io
     ) -> dict[str, Any]:
+        await _check(chosen(runtime), models, operations, io)
         repaired = _repaired(state.get("messages") or [])
         return {"messages": repaired} if repaired else {}
 
     return Node("prepare", act)
+
+
+async def _check(choices: Choices, models: Models, operations: Collection[str], io: Io) -> None:
+    missing = [name for name in choices.operations or () if name not in operations]
+    if missing:
+        raise ValueError(
+            f"The context asks for operations that this graph does not have: {', '.join(missing)}. "
+            f"It has: {', '.join(operations)}."
+        )
+    await models.get(choices.model, io)
 
 
 def _repaired(messages: list[AnyMessage]) -> list[Any]:

@@ -1,5 +1,6 @@
 """The `read_file` node: one numbered page of one file."""
 
+import base64
 import mimetypes
 from typing import Annotated, Any
 
@@ -8,8 +9,9 @@ from pydantic import Field
 from langgraph_filesystem.nodes.answers import Answer, counted, escaped
 from langgraph_filesystem.nodes.arguments import Arguments, VirtualPath
 from langgraph_filesystem.nodes.filesystem import Filesystem
+from langgraph_filesystem.state.backends.contents import HEAD, is_binary
 from langgraph_filesystem.state.backends.protocol import ReadResult
-from langgraph_filesystem.state.errors import FilesystemError, NotText, OffsetPastEnd
+from langgraph_filesystem.state.errors import ColumnPastEnd, NotText, OffsetPastEnd
 from langgraph_filesystem.state.files import FileData
 
 __all__ = ("ReadFile", "read_file")
@@ -79,10 +81,7 @@ def _page(args: ReadFile, result: ReadResult, skips: bool, budget: int) -> Answe
 
 def _refuse_past_end(args: ReadFile, length: int) -> None:
     if args.column >= max(1, length):
-        raise FilesystemError(
-            f"{args.file_path}: line {args.offset + 1} has {length:,} characters, "
-            f"so column {args.column} is past its end."
-        )
+        raise ColumnPastEnd(args.file_path, args.offset + 1, length, args.column)
 
 
 def _is_end(args: ReadFile, result: ReadResult, skips: bool, lines: int) -> bool:
@@ -127,7 +126,8 @@ def _media(path: str, content: str) -> Answer:
     size = len(content) * 3 // 4 - content[-2:].count("=")
     media = (kind or "").partition("/")[0]
     if packed or (media not in ("image", "audio", "video") and kind != "application/pdf"):
-        raise NotText(path, size)
+        head = base64.b64decode(content[: 4 * HEAD // 3 // 4 * 4])
+        raise NotText(path, size, "binary content" if is_binary(head) else "text that is not UTF-8")
     if len(content) > _MAX_MEDIA:
         raise NotText(path, size, f"{kind} too large to be shown")
     block: dict[str, Any] = {

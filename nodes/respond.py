@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
+from langgraph_filesystem.nodes.choices import chosen
+from langgraph_filesystem.nodes.models import Models
 from langgraph_filesystem.nodes.node import Io, Node
 
 __all__ = ("respond_node", "response_type")
@@ -18,7 +19,7 @@ def response_type(response_format: Any) -> Any:
     return schema if isinstance(schema, type) else dict[str, Any]
 
 
-def respond_node(model: BaseChatModel, response_format: Any) -> Node:
+def respond_node(models: Models, response_format: Any) -> Node:
     """Return the node that writes `structured_response`.
 
     `response_format` is a schema (pydantic, TypedDict or JSON schema), or a pair of a prompt and a
@@ -26,11 +27,14 @@ def respond_node(model: BaseChatModel, response_format: Any) -> Node:
     """
     paired = isinstance(response_format, tuple)
     prompt, schema = response_format if paired else (None, response_format)
-    structured = model.with_structured_output(schema)
+    usual = models.usual.with_structured_output(schema)
 
     async def act(
         state: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io
     ) -> dict[str, Any]:
+        structured = usual
+        if name := chosen(runtime).model:
+            structured = (await models.get(name, io)).with_structured_output(schema)
         system = [SystemMessage(prompt)] if prompt else []
         answer = await io.invoke(structured, [*system, *state["messages"]], config)
         return {"structured_response": answer}

@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 
 from langgraph_filesystem.nodes.answers import error_reply, escaped, shown_name
 from langgraph_filesystem.nodes.calls import Call, last_ai_message, open_calls, unanswered
+from langgraph_filesystem.nodes.choices import offered_by
 from langgraph_filesystem.nodes.node import Edge, Io, Node
 from langgraph_filesystem.nodes.operations import Operation
 from langgraph_filesystem.nodes.settings import Settings
@@ -41,7 +42,7 @@ def router_node(
     async def act(
         state: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io
     ) -> dict[str, Any]:
-        plan = _Plan(operations, tools, settings)
+        plan = _Plan(offered_by(operations, runtime), tools, settings)
         for call in unanswered(state["messages"]):
             plan.add(call)
         update: dict[str, Any] = {"routes": plan.routes()}

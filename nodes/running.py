@@ -5,6 +5,7 @@ that it needs from the graph. This is the one place that touches internals of La
 way as LangGraph's own `ToolNode` does.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -14,13 +15,23 @@ from langgraph._internal._constants import (
     CONFIG_KEY_READ,
 )
 
-__all__ = ("durability_of", "read_channels", "saver_of")
+__all__ = ("durability_of", "read_channels", "running_channels", "saver_of")
 
 
 def read_channels(config: RunnableConfig, *channels: str) -> dict[str, Any]:
     """Return the values of channels as they were when the current step began."""
     values: dict[str, Any] = config["configurable"][CONFIG_KEY_READ](list(channels), False)
     return values
+
+
+def running_channels(config: RunnableConfig) -> Mapping[str, Any] | None:
+    """Return the channels of the running graph by their names, or `None` outside of a graph."""
+    read = (config.get("configurable") or {}).get(CONFIG_KEY_READ)
+    if read is None:
+        return None
+    # LangGraph binds them to the function that reads them, before the managed values.
+    channels: Mapping[str, Any] = next(part for part in read.args if isinstance(part, Mapping))
+    return channels
 
 
 def saver_of(config: RunnableConfig) -> Any:

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from langgraph_filesystem.nodes.view import View
 from langgraph_filesystem.state.backends.state import BoundStateBackend
 from langgraph_filesystem.state.errors import NotRead
 from langgraph_filesystem.state.mounts import Mount
 from langgraph_filesystem.state.paths import is_within
+from langgraph_filesystem.state.view import View
 
 __all__ = ("Seen",)
 

@@ -1,10 +1,13 @@
 """What a graph was built with, as its nodes need to know it."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from langgraph.runtime import Runtime
+
 from langgraph_filesystem.nodes.answers import MAX_CHARACTERS
+from langgraph_filesystem.nodes.choices import chosen
 from langgraph_filesystem.state.mounts import Mount, Mounts
 
 __all__ = ("CHARACTERS_PER_TOKEN", "Settings", "TokenCounter")
@@ -35,6 +38,11 @@ class Settings:
             )
         if self.token_counter is not None and not callable(self.token_counter):
             raise ValueError("`token_counter` must be a function of messages.")
+
+    def of_run(self, runtime: Runtime[Any]) -> "Settings":
+        """Return the settings with what a run chose."""
+        over = chosen(runtime).evict_over
+        return self if over is None else replace(self, evict_over=over)
 
     @property
     def shells(self) -> list[Mount]:

@@ -7,8 +7,10 @@ FilesystemError
 ├── FileExists
 ├── IsDirectory
 ├── NotDirectory
+├── PermissionDenied
 ├── NotText
 ├── OffsetPastEnd
+├── ColumnPastEnd
 ├── TextNotFound
 ├── TextNotUnique
 ├── NotRead
@@ -25,6 +27,7 @@ each of these into an error reply; none of them ends a run.
 
 __all__ = (
     "BackendFailed",
+    "ColumnPastEnd",
     "FileExists",
     "FileNotFound",
     "FilesystemError",
@@ -37,6 +40,7 @@ __all__ = (
     "OffsetPastEnd",
     "PathRefused",
     "PatternRefused",
+    "PermissionDenied",
     "TextNotFound",
     "TextNotUnique",
     "Unsupported",
@@ -86,6 +90,16 @@ class NotDirectory(FilesystemError):
         )
 
 
+class PermissionDenied(FilesystemError):
+    """The host does not let this process do it."""
+
+    def __init__(self, path: str, what: str = "it") -> None:
+        super().__init__(
+            f"{path}: permission denied, the host does not allow {what}. Choose another path, "
+            "or ask for the permission."
+        )
+
+
 class NotText(FilesystemError):
     """The bytes are not text that can be shown or edited."""
 
@@ -103,6 +117,15 @@ class OffsetPastEnd(FilesystemError):
         super().__init__(
             f"{path}: offset {offset} is past the end, the file has {total:,} lines. "
             f"Use an offset below {total}."
+        )
+
+
+class ColumnPastEnd(FilesystemError):
+    """A page was asked for that begins behind the end of its first line."""
+
+    def __init__(self, path: str, line: int, length: int, column: int) -> None:
+        super().__init__(
+            f"{path}: line {line} has {length:,} characters, so column {column} is past its end."
         )
 
 

@@ -50,13 +50,17 @@ Files: TypeAlias = dict[str, FileData]
 FilesUpdate: TypeAlias = Mapping[str, FileWrite]
 
 
-def merge_files(left: Files, writes: Sequence[FilesUpdate]) -> Files:
+def merge_files(left: Files, writes: Sequence[FilesUpdate] | FilesUpdate | None) -> Files:
     """Apply writes to the files, oldest first, and return the new files.
+
+    One write alone will do too: this is a reducer for `Annotated[dict[str, FileData], merge_files]`
+    in a graph of your own.
 
     The law: `merge(merge(s, xs), ys) == merge(s, xs + ys)`, so that a checkpoint can be rebuilt
     from its writes in batches of any size. No clock is read and `left` is never changed.
     """
-    checked = [checked_update(write) for write in writes]
+    listed = writes if isinstance(writes, list | tuple) else [writes]
+    checked = [checked_update(write) for write in listed]
     files = dict(left)
     for update in checked:
         for path, write in update.items():

@@ -5,17 +5,18 @@
 '/memories'
 """
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from langgraph_filesystem.state.backends.protocol import Backend, BackendFactory
 from langgraph_filesystem.state.backends.state import StateBackend
-from langgraph_filesystem.state.errors import PathRefused
+from langgraph_filesystem.state.errors import FilesystemError, PathRefused
 from langgraph_filesystem.state.files import Files
 from langgraph_filesystem.state.paths import is_within, normalize_path
 
-__all__ = ("Mount", "Mounts")
+__all__ = ("Composed", "Mount", "Mountable", "Mounts")
 
 
 @dataclass(frozen=True)
@@ -55,21 +56,37 @@ class Mount:
         """Return the backend, ready for the calls of one node run."""
         if isinstance(self.backend, StateBackend):
             return self.backend.bind(files, self.prefix)
+        if isinstance(self.backend, Composed):
+            return self.backend.bind(files, self.prefix, runtime)
         if not self.is_factory:
             return cast("Backend", self.backend)
-        made = self.backend(runtime)
+        made = _placed(self.backend(runtime), self.prefix)
         return Mount(self.prefix, made).open(files, runtime)
+
+
+class Composed(ABC):
+    """Mounts as one backend: wherever it is mounted, its own mounts are."""
+
+    mounts: "Mounts"
+
+    @abstractmethod
+    def bind(self, files: Files, prefix: str = "/", runtime: Any = None) -> Backend:
+        """Return the backend over the files of a running thread."""
+
+
+Mountable: TypeAlias = Mapping[str, Backend | BackendFactory] | Composed
+"""What can be given as `mounts`."""
 
 
 class Mounts:
     """The mounts of a graph; the longest prefix wins."""
 
-    def __init__(self, mounts: Mapping[str, Backend | BackendFactory] | None = None) -> None:
-        given = {"/": StateBackend()} if mounts is None else mounts
+    def __init__(self, mounts: Mountable | None = None) -> None:
+        given = {"/": mounts or StateBackend()} if isinstance(mounts, Composed | None) else mounts
         if not isinstance(given, Mapping):
             raise ValueError("`mounts` must map path prefixes to backends.")
         found: dict[str, Mount] = {}
-        for prefix, backend in given.items():
+        for prefix, backend in _unpacked(given):
             normal = _checked_prefix(prefix)
             if normal in found:
                 raise ValueError(f"Two mounts have the prefix {normal!r}.")
@@ -77,7 +94,7 @@ class Mounts:
                 raise ValueError(
                     f"The mount {prefix!r} is neither a backend nor a function: {backend!r}."
                 )
-            found[normal] = Mount(normal, backend)
+            found[normal] = Mount(normal, _placed(backend, normal))
         found.setdefault("/", Mount("/", StateBackend()))
         self.all = tuple(sorted(found.values(), key=lambda mount: -len(mount.prefix)))
 
@@ -92,10 +109,34 @@ class Mounts:
             key=lambda mount: mount.prefix,
         )
 
+    def refuse_point(self, path: str) -> None:
+        """Raise for a path at which, or below which, something is mounted."""
+        if any(is_within(mount.prefix, path) for mount in self.all):
+            what = "the root" if path == "/" else "a mount point, or above one"
+            raise FilesystemError(f"{path}: is {what}, and can't be written, moved or deleted.")
+
     def that_can(self, method: str) -> Mount | None:
         """Return the first mount, from `/` downwards, whose backend has a method."""
         able = (mount for mount in reversed(self.all) if mount.can(method))
         return next(able, None)
+
+
+def _unpacked(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield prefixes and backends, with what a composed one is made of in its place."""
+    for prefix, backend in given.items():
+        if isinstance(backend, Composed):
+            above = _checked_prefix(prefix).rstrip("/")
+            for mount in backend.mounts.all:
+                yield above + mount.prefix, mount.backend
+        else:
+            yield prefix, backend
+
+
+def _placed(backend: Any, prefix: str) -> Any:
+    """Tell a backend where it is mounted, if it wants to know: its commands see paths too."""
+    # Asked of its class: some objects have every attribute that they are asked for.
+    wants_to_know = callable(getattr(type(backend), "mounted_at", None))
+    return backend.mounted_at(prefix) if wants_to_know else backend
 
 
 def _checked_prefix(prefix: object) -> str:

@@ -1,23 +1,15 @@
 """Searching text: literally, or by a regex that can't hang the process.
 
 A line ends at `\\n` and nowhere else, as for `grep -n`: so line numbers agree with `read_file` for
-every file. A regex that can't backtrack is matched here. Any other is matched in a process of its
-own that is ended when its time is up: Python's `re` holds the interpreter and can't be stopped.
+every file. A regex that can't backtrack is matched here, any other in a process of its own that is
+ended when its time is up (`backtracking.py`).
 """
 
-import contextlib
-import json
 import re
-import signal
-import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from re import _constants as opcodes  # type: ignore[attr-defined]  # the parse tree has no public API
-from re import _parser as parser  # type: ignore[attr-defined]
-from typing import Any
 
 from langgraph_filesystem.state.backends.protocol import (
     ContextLine,
@@ -25,13 +17,14 @@ from langgraph_filesystem.state.backends.protocol import (
     GrepResult,
     OutputMode,
 )
+from langgraph_filesystem.state.backtracking import Unfinished, in_process, may_backtrack
 from langgraph_filesystem.state.errors import PatternRefused
 
-__all__ = ("Query", "search")
+__all__ = ("MAX_MATCHES", "Query", "check_query", "lines_matching", "search")
 
 _SECONDS = 5.0
 """How long a search may take before it answers with what it has."""
-_MAX_MATCHES = 20_000
+MAX_MATCHES = 20_000
 """More lines than fit into any answer; counts go on beyond it."""
 _MAX_PATTERN = 2_000
 
@@ -50,15 +43,16 @@ class Query:
 
 def search(files: Iterable[tuple[str, str]], query: Query) -> GrepResult:
     """Search pairs of path and text, in order, until the limits of the query are reached."""
-    _check(query)
-    if query.regex and _may_backtrack(query.pattern):
-        found: Iterator[tuple[str, str, list[int]]] = _in_process(list(files), query)
+    check_query(query)
+    if query.regex and may_backtrack(query.pattern):
+        found = in_process(files, query.pattern, query.ignore_case, _SECONDS)
     else:
         found = _here(files, _line_finder(query))
     return _collect(found, query)
 
 
-def _check(query: Query) -> None:
+def check_query(query: Query) -> None:
+    """Refuse a pattern that can't be searched for."""
     if not query.pattern:
         raise PatternRefused("The pattern is empty. Give the text to look for.")
     if len(query.pattern) > _MAX_PATTERN:
@@ -89,7 +83,7 @@ def _collect(found: Iterator[tuple[str, str, list[int]]], query: Query) -> GrepR
         left -= len(taken)
         counts[path] = len(taken)
         if query.output_mode == "content":
-            room = _MAX_MATCHES - len(matches)
+            room = MAX_MATCHES - len(matches)
             matches.extend(_matches(path, text, taken[:room], query.context))
             if len(taken) > room:
                 result.truncated = True
@@ -106,7 +100,7 @@ def _until_time_is_up(
 ) -> Iterator[tuple[str, str, list[int]]]:
     try:
         yield from found
-    except _Unfinished as unfinished:
+    except Unfinished as unfinished:
         result.truncated, result.note = True, str(unfinished)
 
 
@@ -159,97 +153,3 @@ def lines_matching(compiled: re.Pattern[str], text: str) -> list[int]:
     if rows[-1] == "":
         rows.pop()
     return [number for number, row in enumerate(rows, 1) if compiled.search(row)]
-
-
-_CHILD = """
-import json, re, sys
-query = json.loads(sys.stdin.readline())
-compiled = re.compile(query["pattern"], re.IGNORECASE if query["ignore_case"] else 0)
-for line in sys.stdin:
-    rows = json.loads(line).split("\\n")
-    if rows[-1] == "":
-        rows.pop()
-    print(json.dumps([n for n, row in enumerate(rows, 1) if compiled.search(row)]), flush=True)
-"""
-
-
-def _in_process(files: list[tuple[str, str]], query: Query) -> Iterator[tuple[str, str, list[int]]]:
-    command = [sys.executable, "-I", "-S", "-c", _CHILD]
-    child = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    late = threading.Timer(_SECONDS, child.kill)
-    late.start()
-    feeder = threading.Thread(target=_feed, args=(child, files, query))
-    feeder.start()
-    answered = 0
-    try:
-        for answer in child.stdout or ():
-            path, text = files[answered]
-            answered += 1
-            if found := json.loads(answer):
-                yield path, text, found
-    finally:
-        late.cancel()
-        child.kill()
-        feeder.join()
-        status = child.wait()
-        if child.stdout:
-            child.stdout.close()
-    if answered < len(files):
-        raise _unfinished(query, status, files[answered][0], answered)
-
-
-def _feed(child: "subprocess.Popen[str]", files: list[tuple[str, str]], query: Query) -> None:
-    """Hand the texts over one by one: all of them at once would be in memory twice."""
-    assert child.stdin is not None
-    with contextlib.suppress(BrokenPipeError), child.stdin as pipe:
-        asked = {"pattern": query.pattern, "ignore_case": query.ignore_case}
-        pipe.write(json.dumps(asked) + "\n")
-        for _, text in files:
-            pipe.write(json.dumps(text) + "\n")
-
-
-class _Unfinished(Exception):
-    """The search ended before it had looked at every file, and has some results."""
-
-
-def _unfinished(query: Query, status: int, place: str, answered: int) -> Exception:
-    if status != -signal.SIGKILL:
-        # Half of an answer would look like a whole one.
-        return PatternRefused(
-            f"The regex {query.pattern[:100]!r} could not be matched: the process that tried ended "
-            f"with status {status}. Write a simpler one."
-        )
-    if answered:
-        return _Unfinished(
-            f"The search stopped after {_SECONDS:.0f} s, at {place}; search a smaller directory, "
-            "or write the regex without nested repetitions."
-        )
-    return PatternRefused(
-        f"The regex {query.pattern[:100]!r} took more than {_SECONDS:.0f} s (at {place}). "
-        "Write it without nested repetitions, or search a smaller directory."
-    )
-
-
-def _may_backtrack(pattern: str) -> bool:
-    """Say whether a pattern can try a line in more than a few ways.
-
-    That takes a repetition, a reference back, or alternatives in more than one place: fifty times
-    `(a|aa)` in a row try a line in as many ways as `(a+)+` does.
-    """
-    risky = {
-        opcodes.MAX_REPEAT,
-        opcodes.MIN_REPEAT,
-        opcodes.POSSESSIVE_REPEAT,
-        opcodes.GROUPREF,
-        opcodes.GROUPREF_EXISTS,
-    }
-
-    def ways(node: Any) -> int:
-        if isinstance(node, parser.SubPattern):
-            own = sum(2 * (op in risky) + (op is opcodes.BRANCH) for op, _ in node.data)
-            return own + sum(ways(args) for _, args in node.data)
-        return sum(map(ways, node)) if isinstance(node, list | tuple) else 0
-
-    return ways(parser.parse(pattern)) > 1

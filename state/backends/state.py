@@ -3,6 +3,7 @@
 import base64
 import functools
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -33,10 +34,11 @@ from langgraph_filesystem.state.errors import (
 from langgraph_filesystem.state.files import FileData, FileEdit, Files, file_bytes
 from langgraph_filesystem.state.globs import compile_glob
 from langgraph_filesystem.state.lines import cut_lines
+from langgraph_filesystem.state.narrow import narrowed
 from langgraph_filesystem.state.paths import ancestors, normalize_path
 from langgraph_filesystem.state.search import Query, search
 
-__all__ = ("BoundStateBackend", "StateBackend")
+__all__ = ("BoundStateBackend", "OverFiles", "StateBackend")
 
 R = TypeVar("R")
 
@@ -75,7 +77,15 @@ def _reports(
     return wrap
 
 
-class BoundStateBackend:
+class OverFiles(ABC):
+    """A backend over the files of a running thread."""
+
+    @abstractmethod
+    def rebound(self, files: Files) -> "OverFiles":
+        """Return the same backend over other files."""
+
+
+class BoundStateBackend(OverFiles):
     """The files of one mount in one node run. Changes come back as `files_update`.
 
     Keys of the channel are full paths, so mounts over the same channel never share a file.
@@ -87,6 +97,10 @@ class BoundStateBackend:
     def __init__(self, files: Files, prefix: str = "/") -> None:
         self._files = files
         self._prefix = "" if prefix == "/" else prefix
+
+    def rebound(self, files: Files) -> "BoundStateBackend":
+        """Return the same backend over other files."""
+        return BoundStateBackend(files, self._prefix or "/")
 
     @_reports(LsResult)
     def ls(self, path: str) -> LsResult:
@@ -111,19 +125,28 @@ class BoundStateBackend:
         return LsResult(entries=list(entries.values()))
 
     @_reports(ReadResult)
-    def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
+    def read(
+        self,
+        file_path: str,
+        offset: int = 0,
+        limit: int = 2000,
+        *,
+        column: int = 0,
+        max_characters: int | None = None,
+    ) -> ReadResult:
         """Return lines of a text file, or a binary file whole."""
-        _, file = self._file(file_path)
+        key, file = self._file(file_path)
         if file.get("encoding", "utf-8") == "base64":
             return ReadResult(file_data=file)
         page = cut_lines(file["content"], offset, limit)
-        return ReadResult(
+        result = ReadResult(
             file_data={**file, "content": page.text},
             total_lines=page.total,
             start_line=page.first if page.text else None,
             end_line=page.last if page.text else None,
             next_offset=page.last if page.last < page.total else None,
         )
+        return narrowed(key, result, page.first - 1, column, max_characters)
 
     @_reports(WriteResult)
     def write(self, file_path: str, content: str, *, overwrite: bool = False) -> WriteResult:

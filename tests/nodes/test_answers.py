@@ -9,7 +9,6 @@ from langgraph_filesystem.nodes.answers import (
     Answer,
     bounded,
     error_reply,
-    escaped,
     listed,
     reply,
     shown_name,
@@ -71,31 +70,6 @@ def test_valid_text_can_be_encoded_and_is_no_longer(text: str) -> None:
     shown = valid(text)
     assert len(shown) == len(text)
     assert shown.encode().decode() == shown
-
-
-@given(st.text(st.characters(), max_size=50))
-def test_escaped_text_is_one_plain_line(text: str) -> None:
-    shown = escaped(text)
-    assert "\n" not in shown
-    assert is_plain(shown.replace("\t", ""))
-    assert escaped(shown) == shown
-    shown.encode()
-
-
-@pytest.mark.parametrize(
-    ("raw", "shown"),
-    [
-        ("/plain name.txt", "/plain name.txt"),
-        ("a\nb\rc", r"a\nb\rc"),
-        ("\x1b[31m", r"\x1b[31m"),
-        ("\u202e", r"\u{202e}"),
-        ("\ud800", r"\u{d800}"),
-        ("é日😀", "é日😀"),
-        ("\U000e0001", r"\u{e0001}"),
-    ],
-)
-def test_escapes_look_like_this(raw: str, shown: str) -> None:
-    assert escaped(raw) == shown
 
 
 @given(st.lists(st.text("ab", max_size=80), max_size=60), st.integers(300, 2_000))

@@ -9,10 +9,10 @@ from langgraph.runtime import Runtime
 from langgraph_filesystem.nodes.effects import Effects
 from langgraph_filesystem.nodes.node import _Blocking
 from langgraph_filesystem.nodes.once import Once
-from langgraph_filesystem.nodes.view import View
 from langgraph_filesystem.state.backends.protocol import ExecuteResponse, Outcome, WriteResult
 from langgraph_filesystem.state.errors import FilesystemError
 from langgraph_filesystem.state.mounts import Mounts
+from langgraph_filesystem.state.view import View
 from tests.nodes.backends import PlainShell, Shelf, Shell
 
 

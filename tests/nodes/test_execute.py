@@ -2,6 +2,8 @@
 
 import asyncio
 import threading
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +11,10 @@ from langchain_core.messages import HumanMessage
 
 from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.state.backends.protocol import ExecuteResponse
+from langgraph_filesystem.state.backends.shell import LocalShellBackend
 from tests.nodes.backends import Broken, PlainShell, Shelf, Shell
 from tests.scripted import ScriptedModel, answer, answers, arun, call, run, says
+from tests.state.backends.commanded import BACKENDS, alive, marker
 
 
 def execute(command: str = "make", **args: Any) -> dict[str, Any]:
@@ -26,6 +30,8 @@ def execute(command: str = "make", **args: Any) -> dict[str, Any]:
         ("", 0, False, "[exit status 0, no output]"),
         ("", None, False, "[ended without a status, no output]"),
         ("half", -9, True, "half\n[the output was cut]\n[exit status -9]"),
+        ("", 139, False, "[exit status 139, as after SIGSEGV, no output]"),
+        ("", 255, False, "[exit status 255, no output]"),
     ],
 )
 @pytest.mark.parametrize("mode", ["sync", "async"])
@@ -36,7 +42,44 @@ async def test_output_comes_first_and_the_status_last(
     state = await arun(execute(), **options) if mode == "async" else None
     reply = answers(state)[0] if state else answer(execute(), **options)
     assert (reply.status, reply.text) == ("success", text)
-    assert reply.artifact == {"exit_code": code, "truncated": truncated}
+    assert reply.artifact == artifact(code, truncated=truncated)
+
+
+def artifact(code: int | None, **other: Any) -> dict[str, Any]:
+    return {"exit_code": code, "signal": None, "timed_out": False, "truncated": False, **other}
+
+
+@pytest.mark.parametrize(
+    ("response", "text"),
+    [
+        (ExecuteResponse("", None, signal="SIGSEGV"), "[ended by SIGSEGV, no output]"),
+        (ExecuteResponse("core\n", None, signal="SIGSEGV"), "core\n[ended by SIGSEGV]"),
+        (
+            ExecuteResponse("half", None, signal="SIGKILL", timed_out=True),
+            "half\n[ended, because its time was up]",
+        ),
+    ],
+)
+def test_a_signal_and_the_end_of_its_time_are_told_from_a_status(
+    response: ExecuteResponse, text: str
+) -> None:
+    shell = Shell()
+    shell.response = response
+    reply = answer(execute(), mounts={"/": shell})
+    assert reply.text == text
+    assert reply.artifact == artifact(None, signal=response.signal, timed_out=response.timed_out)
+
+
+def test_a_backend_made_by_others_says_what_it_knows() -> None:
+    class Response:
+        output, exit_code, truncated = "hi", 3, False
+
+    class Other(Shelf):
+        def execute(self, command: str) -> Any:
+            return Response
+
+    reply = answer(execute(), mounts={"/": Other()})
+    assert (reply.text, reply.artifact) == ("hi\n[exit status 3]", artifact(3))
 
 
 def offered(mounts: Any) -> list[str]:
@@ -138,7 +181,7 @@ def test_output_of_megabytes_is_kept_whole_in_a_file() -> None:
     assert len(reply.text) < 10_000
     kept = state["files"]["/large_tool_results/big"]["content"]
     assert kept == f"{output.rstrip()}\n[exit status 0]"
-    assert reply.artifact == {"exit_code": 0, "truncated": False}
+    assert reply.artifact == artifact(0)
 
 
 def test_output_stays_within_bounds_where_nothing_is_evicted() -> None:
@@ -169,3 +212,52 @@ async def test_commands_that_wait_do_not_use_up_a_pool_of_threads() -> None:
     mounts: Any = {"/": Waiting()}
     states = await asyncio.gather(*(arun(execute(), mounts=mounts) for _ in range(runs)))
     assert all("met" in answers(state)[0].text for state in states)
+
+
+@pytest.mark.parametrize("kind", BACKENDS)
+async def test_a_run_that_is_cancelled_leaves_no_process(kind: Any, tmp_path: Path) -> None:
+    mark = marker()
+    command = f"setsid sleep {mark} & echo ready; sleep {mark}"
+    model = ScriptedModel([says(execute(command))])
+    agent = create_filesystem_agent(model, mounts={"/": kind(tmp_path)})
+    given: Any = {"messages": [HumanMessage("go")]}
+    ready = asyncio.Event()
+
+    async def go() -> None:
+        async for event in agent.astream(given, stream_mode="custom"):
+            assert event["text"] == "ready\n"
+            ready.set()
+
+    running = asyncio.create_task(go())
+    await asyncio.wait_for(ready.wait(), 30)
+    assert len(alive(mark)) >= 2
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert alive(mark) == []
+
+
+async def test_two_hundred_runs_wait_for_their_commands_together_and_hold_no_thread(
+    tmp_path: Path,
+) -> None:
+    runs = 200
+    mounts: Any = {"/": LocalShellBackend(tmp_path)}
+    model = ScriptedModel([says(execute("sleep 2; echo slept"))])
+    agent = create_filesystem_agent(model, mounts=mounts)
+    given: Any = {"messages": [HumanMessage("go")]}
+
+    async def timed(count: int) -> float:
+        began = time.monotonic()
+        states = await asyncio.gather(*(agent.ainvoke(given) for _ in range(count)))
+        assert all(answers(state)[0].text == "slept\n[exit status 0]" for state in states)
+        return time.monotonic() - began
+
+    one = await timed(1)
+    together = asyncio.create_task(timed(runs))
+    most = 0
+    while not together.done():
+        most = max(most, threading.active_count())
+        await asyncio.sleep(0.05)
+    # One after the other it would be 400 s; starting 200 processes takes its time too.
+    assert await together < 8 * one
+    assert most < 60

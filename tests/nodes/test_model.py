@@ -21,7 +21,8 @@ from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 
 from langgraph_filesystem import create_filesystem_agent, open_sqlite
-from langgraph_filesystem.nodes.model import after_model, load_model
+from langgraph_filesystem.nodes.model import after_model
+from langgraph_filesystem.nodes.models import load_model
 from langgraph_filesystem.nodes.operations import OPERATIONS
 from tests.nodes.backends import Shelf, Shell
 from tests.scripted import ScriptedModel, answers, call, says

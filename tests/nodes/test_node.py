@@ -11,7 +11,7 @@ from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
 from langgraph_filesystem import create_filesystem_agent
-from langgraph_filesystem.nodes.node import Edge, Io, Node, takes
+from langgraph_filesystem.nodes.node import Edge, Io, Node
 from langgraph_filesystem.state.backends.protocol import ReadResult
 from tests.nodes.backends import Shelf
 from tests.scripted import ScriptedModel, answers, arun, call, run, says
@@ -80,13 +80,6 @@ async def test_a_slow_method_leaves_the_event_loop_and_an_instant_one_stays() ->
     here = threading.current_thread().name
     assert (await graph_of(calling("plain", 5)).ainvoke({}))["value"][0] != here
     assert (await graph_of(calling("quick")).ainvoke({}))["value"] == here
-
-
-def test_keywords_are_known_of_any_callable() -> None:
-    assert takes(Target().keywords, "known")
-    assert not takes(Target().keywords, "unknown")
-    assert takes(Target().any_keywords, "whatever")
-    assert not takes(len, "whatever")
 
 
 async def test_a_runnable_is_invoked_or_awaited() -> None:

@@ -27,7 +27,7 @@ ERRORS = [
     RuntimeError("boom"),
     ValueError("a\ud800b\x1b[31m"),
     KeyError("k"),
-    NotImplementedError(),
+    LookupError(),
     StopIteration("stopped"),
     AssertionError(),
     RecursionError("deep"),

@@ -153,7 +153,7 @@ def test_an_empty_file_gives_a_reminder() -> None:
         ("/d/a", {"offset": 3}, "offset 3 is past the end, the file has 3 lines"),
         ("/d/a", {"offset": 10**30}, "is past the end, the file has 3 lines"),
         ("/empty", {"offset": 1}, "is past the end, the file has 0 lines"),
-        ("/d/a", {"column": 3}, "line 1 has 3 characters, so column 3 is past its end"),
+        ("/d/a", {"column": 4}, "line 1 has 3 characters, so column 4 is past its end"),
         ("/d/a", {"offset": 1, "column": 1}, "line 2 has 0 characters"),
         ("/d/a", {"offset": -1}, "`offset`: Input should be greater than or equal to 0"),
         ("/d/a", {"limit": 0}, "`limit`: Input should be greater than or equal to 1"),
@@ -211,6 +211,14 @@ def test_binary_content_is_an_error(name: str) -> None:
     reply = answer(read(name), files={name: in_base64(b"\xff\x00\x01")})
     assert reply.status == "error"
     assert f"{name}: binary content (3 bytes)" in reply.text
+
+
+@pytest.mark.parametrize("repeat", [1, 10_000])
+def test_text_in_another_encoding_is_called_that(repeat: int) -> None:
+    latin = "Stra\xdfe\n".encode("latin-1") * repeat
+    reply = answer(read("/a.txt"), files={"/a.txt": in_base64(latin)})
+    assert reply.status == "error"
+    assert f"/a.txt: text that is not UTF-8 ({7 * repeat:,} bytes)" in reply.text
 
 
 def test_media_that_no_provider_takes_are_an_error() -> None:

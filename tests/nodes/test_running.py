@@ -8,7 +8,8 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Send
 
 from langgraph_filesystem import FilesystemState
-from langgraph_filesystem.nodes.running import read_channels
+from langgraph_filesystem.nodes.running import read_channels, running_channels
+from langgraph_filesystem.state.channels import FilesChannel
 
 
 async def test_a_node_started_by_a_send_reads_the_state_of_its_step() -> None:
@@ -35,3 +36,24 @@ async def test_a_node_started_by_a_send_reads_the_state_of_its_step() -> None:
         assert [message.text for message in channels["messages"]] == ["hi"]
         assert list(channels["files"]) == ["/a"]
         assert channels.get("seen", {}) == {}
+
+
+async def test_a_node_sees_the_channels_of_its_graph_themselves() -> None:
+    found: list[Any] = []
+
+    def node(state: Any, config: RunnableConfig) -> dict[str, Any]:
+        found.append(running_channels(config))
+        return {}
+
+    builder = StateGraph(FilesystemState)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    given: Any = {"messages": [HumanMessage("hi")]}
+    builder.compile().invoke(given)
+    await builder.compile().ainvoke(given)
+    for channels in found:
+        assert isinstance(channels["files"], FilesChannel)
+        assert [message.text for message in channels["messages"].get()] == ["hi"]
+    assert len(found) == 2
+    assert running_channels({}) is None
+    assert running_channels({"configurable": {}}) is None

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langgraph.channels import BinaryOperatorAggregate
 
 from langgraph_filesystem.state.errors import InvalidFiles
 from langgraph_filesystem.state.files import (
@@ -281,3 +282,12 @@ def test_what_is_not_files_is_refused_with_its_path(update: Any, named: str) -> 
 )
 def test_a_file_stands_for_its_bytes(file: FileData, expected: bytes) -> None:
     assert file_bytes(file) == expected
+
+
+def test_it_is_a_reducer_for_a_plain_channel_too() -> None:
+    channel: Any = BinaryOperatorAggregate(dict[str, Any], merge_files)
+    channel.update([{"/a": "one"}, {"b": "two"}, None])
+    channel.update([{"/a": {"edits": [{"old": "one", "new": "ONE"}]}, "/b": None}])
+    assert channel.get() == {"/a": {"content": "ONE", "encoding": "utf-8"}}
+    with pytest.raises(InvalidFiles, match="not str"):
+        channel.update(["text"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from wcmatch import glob as wcglob
 
 from langgraph_filesystem.state.errors import PatternRefused
-from langgraph_filesystem.state.globs import compile_glob
+from langgraph_filesystem.state.globs import GlobWalk, Places, compile_glob
 
 WCMATCH = wcglob.GLOBSTAR | wcglob.BRACE | wcglob.DOTGLOB | wcglob.FORCEUNIX
 
@@ -122,6 +122,65 @@ def test_no_pattern_fails_in_another_way_than_being_refused(pattern: str, path: 
     assert match(path) in (True, False)
 
 
+def walked(walk: GlobWalk, path: str) -> bool:
+    """Go down to a path as a walk does, and say whether it is found there."""
+    *directories, name = path.split("/")
+    places: Places = walk.start
+    for directory in directories:
+        places = walk.enter(places, directory)
+        if not places:
+            return False
+    return walk.chosen(places, ["other", name, ".x"]).count(name) == 1
+
+
+anything = st.one_of(
+    patterns.map("/".join),
+    parts,
+    st.text(st.sampled_from("ab*?[]{},!/\\.-\n"), max_size=15),
+    patterns.map(lambda found: "{" + ",".join(found) + "}"),
+)
+
+
+@given(anything, st.lists(paths.map("/".join), min_size=1, max_size=4))
+def test_a_walk_finds_what_the_pattern_matches(pattern: str, candidates: list[str]) -> None:
+    try:
+        match = compile_glob(pattern)
+    except PatternRefused:
+        return
+    walk = GlobWalk(pattern)
+    for path in candidates:
+        assert walked(walk, path) is match(path)
+
+
+@given(anything, paths.map("/".join))
+def test_every_match_lies_where_the_walk_says(pattern: str, path: str) -> None:
+    try:
+        match = compile_glob(pattern)
+    except PatternRefused:
+        return
+    walk = GlobWalk(pattern)
+    if match(path):
+        names = path.split("/")
+        assert names[: len(walk.fixed)] == walk.fixed
+        assert any(compile_glob("/" + one)(names[-1]) for one in walk.names)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fixed"),
+    [
+        ("src/lib/*.py", ["src", "lib"]),
+        ("src/lib/a.py", ["src", "lib"]),
+        ("/src/**/a", ["src"]),
+        ("*.py", []),
+        ("plan.md", []),
+        ("{a,b}/c", []),
+        ("a/{b,c}/d", []),
+    ],
+)
+def test_a_walk_knows_where_it_may_begin(pattern: str, fixed: list[str]) -> None:
+    assert GlobWalk(pattern).fixed == fixed
+
+
 def test_a_path_as_its_own_pattern_matches_itself_only_there() -> None:
     assert compile_glob("/a/b.txt")("a/b.txt")
     assert not compile_glob("/a/b.txt")("x/a/b.txt")
@@ -145,7 +204,7 @@ ADVERSARIAL = {
 CHILD = """
 import json, sys
 from langgraph_filesystem.state.errors import PatternRefused
-from langgraph_filesystem.state.globs import compile_glob
+from langgraph_filesystem.state.globs import GlobWalk, Places, compile_glob
 for name, (pattern, path) in json.load(sys.stdin).items():
     print(name, file=sys.stderr)
     try:

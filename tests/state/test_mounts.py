@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from langgraph_filesystem.state import mounts as mounts_module
 from langgraph_filesystem.state.backends.state import BoundStateBackend, StateBackend
+from langgraph_filesystem.state.errors import FilesystemError
 from langgraph_filesystem.state.files import Files
-from langgraph_filesystem.state.mounts import Mount, Mounts
+from langgraph_filesystem.state.mounts import Composed, Mount, Mounts
 from langgraph_filesystem.state.paths import is_within, normalize_path
 
 names = st.sampled_from(["a", "b", "ab", "a.b", "~x", "c d"])
@@ -178,3 +179,47 @@ def test_the_example_in_the_module_is_true() -> None:
     assert mounts_module.__doc__ is not None
     mounts = Mounts({"/": StateBackend(), "/memories/": StateBackend()})
     assert mounts.locate("/memories/me.md").prefix == "/memories"
+
+
+class Composite(Composed):
+    """Mounts as one backend, and no more than that."""
+
+    def __init__(self, **mounts: Any) -> None:
+        self.mounts = Mounts({f"/{prefix}": backend for prefix, backend in mounts.items()})
+
+    def ls(self, path: str) -> None: ...
+
+    def bind(self, files: Files, prefix: str = "/", runtime: Any = None) -> Any:
+        return files, prefix, runtime
+
+
+def test_what_is_composed_is_mounted_in_parts() -> None:
+    shell: Any = Shell()
+    inner = Composite(a=shell)
+    assert [mount.prefix for mount in Mounts(inner).all] == ["/a", "/"]
+    given: Any = {"/x/": Composite(y=inner), "/z": StateBackend()}
+    mounts = Mounts(given)
+    assert sorted(mount.prefix for mount in mounts.all) == ["/", "/x", "/x/y", "/x/y/a", "/z"]
+    assert mounts.locate("/x/y/a/b").backend is shell
+    twice: Any = {"/x": inner, "/x/a": shell}
+    with pytest.raises(ValueError, match="Two mounts"):
+        Mounts(twice)
+
+
+def test_what_a_factory_composes_is_bound_to_the_files() -> None:
+    given: Any = {"/x": lambda runtime: Composite()}
+    opened: Any = Mounts(given).locate("/x").open({}, "runtime")
+    assert opened == ({}, "/x", "runtime")
+
+
+@pytest.mark.parametrize(
+    ("path", "refused"),
+    [("/", True), ("/a", True), ("/a/b", True), ("/a/b/c", False), ("/b", False)],
+)
+def test_mount_points_and_what_is_above_them_are_refused(path: str, refused: bool) -> None:
+    mounts = Mounts({"/a/b": StateBackend()})
+    if refused:
+        with pytest.raises(FilesystemError, match="can't be written, moved or deleted"):
+            mounts.refuse_point(path)
+    else:
+        mounts.refuse_point(path)

@@ -7,14 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraph_filesystem.state import search as searching
 from langgraph_filesystem.state.backends.protocol import ContextLine, GrepMatch
 from langgraph_filesystem.state.errors import PatternRefused
 from langgraph_filesystem.state.lines import cut_lines
-from langgraph_filesystem.state.search import Query, lines_matching, search
+from langgraph_filesystem.state.search import Query, search
 
 GREP = shutil.which("grep")
 ODD_TEXTS = {
@@ -97,50 +96,9 @@ def test_a_literal_is_found_in_the_lines_that_hold_it(
     assert numbers(text, Query(needle, ignore_case=ignore_case)) == expected
 
 
-@settings(max_examples=20)
-@given(st.lists(texts, max_size=4), st.sampled_from(["a", "a|b", "^$", "A.", ".$", "[ab]é"]))
-def test_a_regex_finds_the_same_in_a_process_of_its_own(found: list[str], pattern: str) -> None:
-    files = [(f"/{number}", text) for number, text in enumerate(found)]
-    for query in (Query(pattern, regex=True), Query(pattern, regex=True, ignore_case=True)):
-        compiled = re.compile(pattern, re.IGNORECASE if query.ignore_case else 0)
-        here = [(path, text, lines_matching(compiled, text)) for path, text in files]
-        assert list(searching._in_process(files, query)) == [row for row in here if row[2]]
-
-
 def test_text_that_no_terminal_can_print_reaches_the_other_process() -> None:
     text = "\ud800x+\n\0x+\n\x1b[0m\u2028"
     assert numbers(text, Query("x+", regex=True)) == [1, 2]
-
-
-@pytest.mark.parametrize(
-    ("pattern", "risky"),
-    [
-        ("foo", False),
-        ("foo|bar|baz", False),
-        ("^foo.bar$", False),
-        ("[a-z]x", False),
-        (r"\bfoo\b", False),
-        ("(?i)foo", False),
-        ("(foo)", False),
-        ("(?=foo)bar", False),
-        ("a+", True),
-        ("a?b", True),
-        ("a{2}", True),
-        ("(a*)*", True),
-        ("(?>a+)b", True),
-        ("a++b", True),
-        (r"(a)\1", True),
-        ("(a)(?(1)b|c)", True),
-        ("(?=a*)b", True),
-        ("(?<!a)b*", True),
-        ("(a|ab)(c|bcd)", True),
-        ("(a|(bx|cy)d)", True),
-    ],
-)
-def test_a_regex_that_can_go_through_a_line_in_many_ways_is_matched_elsewhere(
-    pattern: str, risky: bool
-) -> None:
-    assert searching._may_backtrack(pattern) is risky
 
 
 CATASTROPHES = {
@@ -180,12 +138,6 @@ def test_what_was_found_before_the_time_was_up_is_kept() -> None:
     found = searched_elsewhere("(a+)+$", "a" * 60 + "b", before="found: aa")
     assert "'text': 'found: aa'" in found
     assert "truncated=True" in found
-
-
-def test_a_process_that_dies_is_not_an_empty_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searching, "_CHILD", "raise SystemExit(3)")
-    with pytest.raises(PatternRefused, match="status 3"):
-        search([("/f", "aaa")], Query("a+", regex=True))
 
 
 @pytest.mark.parametrize(

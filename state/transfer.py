@@ -1,21 +1,47 @@
 """Files from one mount to another: all of them or, after an error, none."""
 
-from langgraph_filesystem.nodes.effects import Effects
-from langgraph_filesystem.nodes.failures import attempted
-from langgraph_filesystem.nodes.view import View
-from langgraph_filesystem.state.errors import BackendFailed, FileExists
+from langgraph_filesystem.state.effects import Effects
+from langgraph_filesystem.state.errors import (
+    BackendFailed,
+    FileExists,
+    FilesystemError,
+    Unsupported,
+)
+from langgraph_filesystem.state.failures import attempted
 from langgraph_filesystem.state.files import checked_update
 from langgraph_filesystem.state.mounts import Mount
+from langgraph_filesystem.state.paths import is_within
+from langgraph_filesystem.state.view import View
 
-__all__ = ("transfer",)
+__all__ = ("LAST", "files_under", "move")
 
-_LAST = "-last"
+LAST = "-last"
 """The part of a move that ends it."""
 _MAX_DIRECTORIES = 10_000
 """Directories that a transfer walks through: links may go in circles."""
 
 
-async def transfer(
+async def move(view: View, effects: Effects, source: str, destination: str) -> int:
+    """Move a file or a directory, within a mount or across two; return how many files it was."""
+    view.mounts.refuse_point(source)
+    view.mounts.refuse_point(destination)
+    if is_within(destination, source):
+        raise FilesystemError(f"{source}: can't be moved to {destination}, which is itself.")
+    start, end = view.mounts.locate(source), view.mounts.locate(destination)
+    if start is end and callable(getattr(view.backend(start), "move", None)):
+        return max(1, await _rename(effects, start, source, destination))
+    return max(1, await _transfer(view, effects, (start, source), (end, destination)))
+
+
+async def _rename(effects: Effects, mount: Mount, source: str, destination: str) -> int:
+    if await effects.outcome(mount, source):
+        return 1
+    inner = mount.inner(source), mount.inner(destination)
+    result = await effects.change(mount, source, "move", *inner)
+    return sum(value is None for value in (getattr(result, "files_update", None) or {}).values())
+
+
+async def _transfer(
     view: View, effects: Effects, source: tuple[Mount, str], destination: tuple[Mount, str]
 ) -> int:
     """Copy a file or a directory, then delete the source; return how many files it was.
@@ -23,15 +49,15 @@ async def transfer(
     Run again after a crash it finds its own copies, and goes on from there.
     """
     (start, old), (end, new) = source, destination
-    if await effects.outcome(start, old, _LAST):
+    if await effects.outcome(start, old, LAST):
         return 1
     if await effects.outcome(end, new, _copy(0)) is None:
         await _refuse_taken(view, end, new)
-    files = await _files_under(view, start, old)
+    files = await files_under(view, start, old)
     contents = await _contents(view, start, old, files)
     copies = {new + path[len(old) :]: data for path, data in contents.items()}
     await _write_all(view, effects, end, copies)
-    work = effects.change(start, old, "delete", start.inner(old), part=_LAST)
+    work = effects.change(start, old, "delete", start.inner(old), part=LAST)
     _, problem = await attempted(work, f"delete {old}")
     if problem is not None:
         raise BackendFailed(f"Copied to {new}, but the source is left: {problem}")
@@ -45,7 +71,7 @@ async def _refuse_taken(view: View, mount: Mount, path: str) -> None:
         raise FileExists(path, "Delete it first, or choose another destination.")
 
 
-async def _files_under(view: View, mount: Mount, path: str) -> list[str]:
+async def files_under(view: View, mount: Mount, path: str) -> list[str]:
     """Return a file, or every file below a directory: what is missed here would be lost."""
     if await view.digest(mount, path) is not None:
         return [path]
@@ -67,13 +93,11 @@ async def _files_under(view: View, mount: Mount, path: str) -> list[str]:
 
 
 async def _contents(view: View, mount: Mount, source: str, files: list[str]) -> dict[str, bytes]:
-    inner = [mount.inner(path) for path in files]
-    found = await view.call(mount, source, "download_files", inner)
     contents: dict[str, bytes] = {}
-    for path, download in zip(files, found, strict=True):
-        if download.content is None:
-            raise BackendFailed(f"{path}: could not be read ({download.error}).")
-        contents[path] = download.content
+    for path, found in zip(files, await view.fetch(mount, source, files), strict=True):
+        if found.content is None:
+            raise BackendFailed(f"{path}: could not be read ({found.problem}).")
+        contents[path] = found.content
     return contents
 
 
@@ -94,12 +118,24 @@ async def _write_all(
 
 async def _write(view: View, effects: Effects, mount: Mount, file: tuple[str, bytes, str]) -> None:
     path, content, part = file
-    upload = [(mount.inner(path), content)]
-    [arrived] = await effects.change(mount, path, "upload_files", upload, part=part)
+    inner = mount.inner(path)
+    work = effects.change(mount, path, "upload_files", [(inner, content)], part=part)
+    try:
+        [arrived] = await work
+    except Unsupported:
+        await effects.change(mount, path, "write", inner, _text(path, content), part=part)
+        return
     if arrived.error:
         raise BackendFailed(f"{path}: could not be written ({arrived.error}).")
     if update := getattr(arrived, "files_update", None):
         view.take(checked_update(update))
+
+
+def _text(path: str, content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise Unsupported(f"{path}: is no text, and the backend there takes only text.") from None
 
 
 def _copy(number: int) -> str:

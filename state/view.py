@@ -1,26 +1,24 @@
 """What one node run sees and changes: the mounts, opened once, over one copy of the files."""
 
-import contextlib
 import hashlib
 import re
-import sys
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from langgraph.runtime import Runtime
 
-from langgraph_filesystem.nodes.node import Io
-from langgraph_filesystem.state.backends.state import BoundStateBackend
+from langgraph_filesystem.state.backends.state import BoundStateBackend, OverFiles
 from langgraph_filesystem.state.errors import BackendFailed, Unsupported
+from langgraph_filesystem.state.fetching import Fetched, fetch
 from langgraph_filesystem.state.files import (
     FileData,
     FileEdit,
     Files,
     apply_write,
     checked_update,
-    file_bytes,
     merge_updates,
 )
+from langgraph_filesystem.state.io import Io
 from langgraph_filesystem.state.mounts import Mount, Mounts
 from langgraph_filesystem.state.paths import ancestors, is_within
 
@@ -60,15 +58,28 @@ class View:
     async def call(self, mount: Mount, path: str, method: str, *args: Any, **options: Any) -> Any:
         """Call a method of what has a path; raise its error, and take what it changed."""
         backend = self.backend_for(mount, path)
-        if not callable(getattr(backend, method, None)):
-            raise Unsupported(f"{path}: the backend mounted at {mount.prefix} can't {method}.")
-        result = await self._io.call(backend, method, *args, **options)
+        if not self.can(mount, path, method):
+            raise _unsupported(mount, path, method)
+        try:
+            result = await self._io.call(backend, method, *args, **options)
+        except NotImplementedError:  # how others say that a method is there in name only
+            raise _unsupported(mount, path, method) from None
         if error := getattr(result, "error", None):
-            known = error if isinstance(backend, BoundStateBackend) else renamed(error, mount, path)
-            raise BackendFailed(known if path in known else f"{path}: {known}")
+            if not isinstance(backend, BoundStateBackend):
+                # Others begin with a word that the reply has already.
+                error = renamed(error.removeprefix("Error: "), mount, path)
+            raise BackendFailed(error if path in error else f"{path}: {error}")
         if update := getattr(result, "files_update", None):
             self.take(update if isinstance(backend, BoundStateBackend) else checked_update(update))
         return result
+
+    def can(self, mount: Mount, path: str, method: str) -> bool:
+        """Say whether what has a path has a method."""
+        return callable(getattr(self.backend_for(mount, path), method, None))
+
+    async def run(self, target: object, method: str, *args: Any) -> Any:
+        """Call a method that takes time and is no backend's."""
+        return await self._io.call(target, method, *args)
 
     async def digest(self, mount: Mount, path: str) -> str | None:
         """Return a digest of what a file holds now, or `None` where none can be had."""
@@ -76,20 +87,13 @@ class View:
         if hasattr(backend, "digest"):
             digest: str | None = await self._io.call(backend, "digest", mount.inner(path))
             return digest
-        content = await self._content(backend, mount.inner(path))
-        return None if content is None else hashlib.sha256(content).hexdigest()[:24]
+        [found] = await fetch(self._io, backend, [mount.inner(path)])
+        return None if found.content is None else hashlib.sha256(found.content).hexdigest()[:24]
 
-    async def _content(self, backend: Any, inner: str) -> bytes | None:
-        """Return what a file holds: downloaded, or read where nothing can be downloaded."""
-        if hasattr(backend, "download_files"):
-            with contextlib.suppress(NotImplementedError):
-                [found] = await self._io.call(backend, "download_files", [inner])
-                return cast("bytes | None", found.content)
-        if not hasattr(backend, "read"):
-            return None
-        read = await self._io.call(backend, "read", inner, 0, sys.maxsize)
-        file = getattr(read, "file_data", None)
-        return None if file is None else file_bytes(file)
+    async def fetch(self, mount: Mount, path: str, files: Sequence[str]) -> list[Fetched]:
+        """Return what files hold that are at or below a path."""
+        inner = [mount.inner(file) for file in files]
+        return await fetch(self._io, self.backend_for(mount, path), inner)
 
     def take(self, update: Mapping[str, FileData | FileEdit | None]) -> None:
         """Apply an update to this view, so that the next call of the task sees it."""
@@ -103,8 +107,12 @@ class View:
         """Copy the files before the first change: the channel's own may not change."""
         self.files, self._owned = dict(self.files), True
         for prefix, backend in self._opened.items():
-            if isinstance(backend, BoundStateBackend):
-                self._opened[prefix] = BoundStateBackend(self.files, prefix)
+            if isinstance(backend, OverFiles):
+                self._opened[prefix] = backend.rebound(self.files)
+
+
+def _unsupported(mount: Mount, path: str, method: str) -> Unsupported:
+    return Unsupported(f"{path}: the backend mounted at {mount.prefix} can't {method}.")
 
 
 def renamed(text: str, mount: Mount, path: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from langgraph_filesystem.state.backends import StateBackend
-from langgraph_filesystem.state.backends.protocol import GlobResult
+from langgraph_filesystem.state.backends.protocol import GlobResult, GrepResult, LsResult
 from tests.nodes.backends import Broken, Shelf
 from tests.nodes.test_glob import glob
 from tests.nodes.test_grep import CONTENT, grep
@@ -125,14 +125,24 @@ def test_a_mount_whose_grep_fails_is_reported_and_the_others_answer() -> None:
     assert reply.text == "/a\n/n/f\n[/m: grep /m failed: RuntimeError: boom]"
 
 
+class Sealed:
+    """A backend whose files can be searched, and not read."""
+
+    def ls(self, path: str) -> LsResult:
+        return LsResult(entries=[{"path": "/f"}])
+
+    def grep(self, pattern: str, path: str | None = None, glob: str | None = None) -> GrepResult:
+        return GrepResult(matches=[{"path": "/f", "line": 1, "text": pattern}])
+
+
 @pytest.mark.parametrize("option", ["regex", "ignore_case"])
 def test_a_backend_that_knows_no_regex_is_not_searched_as_if_it_did(option: str) -> None:
-    reply = answer(grep("x", **{option: True}), files={"/a": "x"}, mounts={"/m": Shelf(f="x")})
-    assert reply.text == (
-        f"/a\n[/m: /m: the backend mounted at /m can't search with `{option}`. Search without it.]"
-    )
-    alone = answer(grep("x", path="/m", **{option: True}), mounts={"/m": Shelf(f="x")})
+    mounts: Any = {"/m": Sealed()}
+    reply = answer(grep("x", **{option: True}), files={"/a": "x"}, mounts=mounts)
+    assert reply.text == "/a\n[/m: /m: the backend mounted at /m can't search so.]"
+    alone = answer(grep("x", path="/m", **{option: True}), mounts=mounts)
     assert alone.status == "error"
+    assert answer(grep("x", path="/m"), mounts=mounts).text == "/m/f"
 
 
 def test_what_a_mount_hides_does_not_use_up_the_limit_of_a_search() -> None:

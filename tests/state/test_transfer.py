@@ -91,3 +91,52 @@ def test_directories_in_circles_end() -> None:
 
     reply = answer(move("/m/x", "/b"), mounts={"/m": Circle()})
     assert "more than 10,000 directories" in reply.text
+
+
+class WriteOnly:
+    """Takes text only, by writing it."""
+
+    def __init__(self) -> None:
+        self.shelf = Shelf()
+
+    def ls(self, path: str) -> Any:
+        return self.shelf.ls(path)
+
+    def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> Any:
+        return self.shelf.read(file_path, offset, limit)
+
+    def write(self, file_path: str, content: str) -> Any:
+        return self.shelf.write(file_path, content)
+
+    def delete(self, file_path: str) -> Any:
+        return self.shelf.delete(file_path)
+
+
+class InNameOnly(WriteOnly):
+    """Has methods that it does not implement, as by inheritance."""
+
+    def upload_files(self, files: Any) -> Any:
+        raise NotImplementedError
+
+    def download_files(self, paths: Any) -> Any:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("kind", [WriteOnly, InNameOnly])
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_text_moves_to_and_from_a_backend_without_uploads(kind: Any, mode: str) -> None:
+    backend = kind()
+    turns = [move("/d", "/m/d"), move("/m/d/x", "/back")]
+    options: Any = {"files": FILES, "mounts": {"/m": backend}}
+    state = await arun(*turns, **options) if mode == "async" else run(*turns, **options)
+    assert [reply.status for reply in answers(state)] == ["success", "success"]
+    assert backend.shelf.files == {"/d/e/.y": b"y"}
+    assert contents(state)["/back"] == "x"
+
+
+@pytest.mark.parametrize("kind", [WriteOnly, InNameOnly])
+def test_what_is_no_text_stays_where_it_is(kind: Any) -> None:
+    raw = {"/raw": {"content": "/wA=", "encoding": "base64"}}
+    state = run(move("/raw", "/m/raw"), files=raw, mounts={"/m": kind()})
+    assert "takes only text" in answers(state)[0].text
+    assert list(state["files"]) == ["/raw"]

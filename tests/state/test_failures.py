@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from langgraph.errors import GraphInterrupt
 
-from langgraph_filesystem.nodes.failures import attempted, said
 from langgraph_filesystem.state.errors import FilesystemError
+from langgraph_filesystem.state.failures import attempted, said
 
 
 async def raising(error: BaseException) -> None:

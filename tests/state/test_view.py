@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from langgraph_filesystem.state.backends import StateBackend
+from langgraph_filesystem.state.backends.protocol import ReadResult
 from langgraph_filesystem.state.files import Files
 from tests.nodes.backends import Shelf
 from tests.nodes.test_filesystem import filesystem
@@ -93,3 +94,33 @@ def test_what_a_backend_lacks_is_told(name: str, args: dict[str, str], can: str)
     assert "/m" in reply.text
     if name != "move":
         assert f"the backend mounted at /m can't {can}." in reply.text
+
+
+class Inheriting(Shelf):
+    """Has methods that it does not implement, as by inheritance."""
+
+    def delete(self, file_path: str) -> Any:
+        raise NotImplementedError
+
+    def glob(self, pattern: str, path: str | None = None) -> Any:
+        raise NotImplementedError("not here")
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [("delete", {"file_path": "/m/a"}), ("glob", {"pattern": "*", "path": "/m"})],
+)
+def test_a_method_that_is_not_implemented_is_one_that_is_not_there(
+    name: str, args: dict[str, str]
+) -> None:
+    reply = answer(call(name, **args), mounts={"/m": Inheriting(a="x")})
+    assert f"the backend mounted at /m can't {name}." in reply.text
+
+
+def test_an_error_says_once_that_it_is_one() -> None:
+    class Shouting(Shelf):
+        def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> Any:
+            return ReadResult(error=f"Error: {file_path} is missing")
+
+    reply = answer(call("read_file", file_path="/m/a"), mounts={"/m": Shouting()})
+    assert reply.text == "Error: /m/a is missing"

@@ -5,8 +5,8 @@ from typing import TypeVar
 
 from langgraph.errors import GraphBubbleUp
 
-from langgraph_filesystem.nodes.answers import escaped
 from langgraph_filesystem.state.errors import FilesystemError
+from langgraph_filesystem.state.escapes import escaped
 
 __all__ = ("attempted", "said")
 

@@ -7,26 +7,32 @@ found; if all fail, it is an error.
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
-from langgraph_filesystem.nodes.answers import escaped
-from langgraph_filesystem.nodes.failures import attempted
-from langgraph_filesystem.nodes.node import takes
-from langgraph_filesystem.nodes.view import View
-from langgraph_filesystem.state.backends.protocol import FileInfo, GrepMatch, GrepResult
-from langgraph_filesystem.state.backends.state import StateBackend
+from langgraph_filesystem.state.backends.protocol import FileInfo, GlobResult, GrepMatch, GrepResult
 from langgraph_filesystem.state.errors import BackendFailed, Unsupported
+from langgraph_filesystem.state.failures import attempted
 from langgraph_filesystem.state.globs import compile_glob
+from langgraph_filesystem.state.io import takes
 from langgraph_filesystem.state.mounts import Mount
-from langgraph_filesystem.state.paths import is_within
+from langgraph_filesystem.state.own_search import search_fetched
+from langgraph_filesystem.state.places import (
+    Place,
+    belongs,
+    is_only_above_mounts,
+    places,
+    points_below,
+)
+from langgraph_filesystem.state.search import Query
+from langgraph_filesystem.state.view import View
 
 __all__ = ("find_files", "find_lines", "list_directory")
 
 
 async def list_directory(view: View, path: str) -> tuple[list[FileInfo], list[str]]:
     """Return what is directly below a directory, with mount points, and notes on failures."""
-    points = _points_below(view, path)
-    if points and _is_only_above_mounts(view, path):
+    points = points_below(view, path)
+    if points and await is_only_above_mounts(view, path):
         return points, []
     mount = view.mounts.locate(path)
     work = view.call(mount, path, "ls", mount.inner(path))
@@ -34,21 +40,22 @@ async def list_directory(view: View, path: str) -> tuple[list[FileInfo], list[st
     if result is None:
         if not points:
             raise BackendFailed(problem)
-        return points, [_note(mount.prefix, problem or "no answer")]
+        return points, [f"{mount.prefix}: {problem}"]
     hidden = {point["path"] for point in points}
     found = [_named(mount, info) for info in result.entries or ()]
-    return [info for info in found if info["path"].rstrip("/") not in hidden] + points, []
+    shown = [info for info in found if info["path"].rstrip("/") not in hidden]
+    return shown + points, _notes_of(mount, result)
 
 
-async def find_files(view: View, pattern: str, path: str) -> tuple[list[FileInfo], list[str]]:
+async def find_files(view: View, pattern: str, path: str) -> tuple[GlobResult, list[str]]:
     """Return the files that match in every mount at or below a path, and notes on failures."""
     found: list[FileInfo] = []
-    notes: list[str] = []
+    total, notes = GlobResult(matches=found), list[str]()
     failures: dict[str, str] = {}
     matches = compile_glob(pattern)
-    places = _places(view, path, pattern)
-    for mount, start, only in places:
-        work = view.call(mount, start, "glob", only or "**/*", mount.inner(start))
+    searched = await places(view, path, pattern)
+    for mount, start, only in searched:
+        work = view.call(mount, start, "glob", only or "*", mount.inner(start))
         result, problem = await attempted(work, f"glob {start}")
         if result is None:
             failures[mount.prefix] = problem or "no answer"
@@ -57,12 +64,12 @@ async def find_files(view: View, pattern: str, path: str) -> tuple[list[FileInfo
         found += [
             info
             for info in named
-            if _belongs(view, mount, info["path"])
+            if belongs(view, mount, info["path"])
             and (only or matches(_relative(info["path"], path)))
         ]
-        if getattr(result, "truncated", False):
-            notes.append(_note(mount.prefix, "the list is not complete"))
-    return found, notes + _notes_on(failures, len(places))
+        total.truncated = total.truncated or bool(getattr(result, "truncated", False))
+        notes += _notes_of(mount, result, "the list is not complete")
+    return total, notes + _notes_on(failures, len(searched))
 
 
 async def find_lines(
@@ -72,8 +79,8 @@ async def find_lines(
     total, notes = GrepResult(matches=[], counts={}), list[str]()
     failures: dict[str, str] = {}
     matches = compile_glob(glob) if glob else None
-    places = _places(view, path, glob)
-    for place in places:
+    searched = await places(view, path, glob)
+    for place in searched:
         work = _grep(view, place, pattern, options)
         found, problem = await attempted(work, f"grep {place.start}")
         if found is None:
@@ -81,71 +88,34 @@ async def find_lines(
             continue
         keep = None if place.pattern == glob else matches
         _add_matches(view, place.mount, found, total, partial(_is_kept, keep, path))
-        if note := getattr(found, "note", None):
-            notes.append(f"[{escaped(note)}]")
+        notes += _notes_of(place.mount, found)
     _cut_matches(total, options.get("max_count"))
-    return total, notes + _notes_on(failures, len(places))
-
-
-# Where to search
-
-
-class _Place(NamedTuple):
-    mount: Mount
-    start: str
-    """The path in it at which to begin."""
-    pattern: str | None
-    """What to give it of the pattern for files."""
-
-
-def _places(view: View, path: str, pattern: str | None) -> list[_Place]:
-    """Return each mount to search.
-
-    A pattern with `/` is relative to `path`, so a mount below can't apply it: it is asked for all
-    of its files, and the pattern is applied to what comes back.
-    """
-    names_only = pattern if pattern and "/" not in pattern else None
-    below = [_Place(mount, mount.prefix, names_only) for mount in view.mounts.below(path)]
-    if below and _is_only_above_mounts(view, path):
-        return below
-    return [_Place(view.mounts.locate(path), path, pattern), *below]
-
-
-def _is_only_above_mounts(view: View, path: str) -> bool:
-    """Say whether a path is a directory only because mounts are below it."""
-    mount = view.mounts.locate(path)
-    if not isinstance(mount.backend, StateBackend) or path == mount.prefix:
-        return False
-    return not any(is_within(key, path) for key in view.files)
-
-
-def _points_below(view: View, path: str) -> list[FileInfo]:
-    start = path.rstrip("/") + "/"
-    names = {mount.prefix[len(start) :].partition("/")[0] for mount in view.mounts.below(path)}
-    return [FileInfo(path=start + name, is_dir=True) for name in sorted(names)]
-
-
-def _belongs(view: View, mount: Mount, path: str) -> bool:
-    """Say whether no other mount hides a path of this one."""
-    return view.mounts.locate(path) is mount
+    return total, notes + _notes_on(failures, len(searched))
 
 
 # One answer of many
 
 
-async def _grep(view: View, place: _Place, pattern: str, options: dict[str, Any]) -> Any:
+async def _grep(view: View, place: Place, pattern: str, options: dict[str, Any]) -> Any:
     mount, start, glob = place
-    method = getattr(view.backend_for(mount, start), "grep", None)
-    for option in ("regex", "ignore_case"):
-        if options.get(option) and method is not None and not takes(method, option):
-            raise Unsupported(
-                f"{start}: the backend mounted at {mount.prefix} can't search with `{option}`. "
-                "Search without it."
-            )
     if view.mounts.below(start):
         # What a mount below hides must not use the limit up: it is applied to what is left.
         options = {**options, "max_count": None}
+    method = getattr(view.backend_for(mount, start), "grep", None)
+    lacks = callable(method) and not _can_all(method, options)
+    if (lacks or not callable(method)) and view.can(mount, start, "read"):
+        return await search_fetched(view, mount, start, glob, Query(pattern, **options))
+    if lacks:
+        raise Unsupported(f"{start}: the backend mounted at {mount.prefix} can't search so.")
     return await view.call(mount, start, "grep", pattern, mount.inner(start), glob, **options)
+
+
+def _can_all(method: Callable[..., Any], options: dict[str, Any]) -> bool:
+    """Say whether a search can be asked for all that changes which lines it finds."""
+    asked = [option for option in ("regex", "ignore_case", "context") if options.get(option)]
+    if options.get("output_mode") != "content":
+        asked = [option for option in asked if option != "context"]
+    return all(takes(method, option) for option in asked)
 
 
 def _add_matches(
@@ -156,7 +126,7 @@ def _add_matches(
     counts = getattr(found, "counts", None) or Counter(m["path"] for m in found.matches or ())
     for inner, count in counts.items():
         path = mount.outer(inner)
-        if _belongs(view, mount, path) and keep(path):
+        if belongs(view, mount, path) and keep(path):
             total.counts[path] = count
     for match in found.matches or ():
         path = mount.outer(match["path"])
@@ -199,8 +169,12 @@ def _named(mount: Mount, info: FileInfo) -> FileInfo:
 def _notes_on(failures: Mapping[str, str], searched: int) -> list[str]:
     if failures and len(failures) == searched:
         raise BackendFailed(next(iter(failures.values())))
-    return [_note(prefix, problem) for prefix, problem in failures.items()]
+    return [f"{prefix}: {problem}" for prefix, problem in failures.items()]
 
 
-def _note(prefix: str, problem: str) -> str:
-    return f"[{escaped(f'{prefix}: {problem}')}]"
+def _notes_of(mount: Mount, result: Any, why_cut: str | None = None) -> list[str]:
+    """Return what a backend says of its result, or what to say of one that it cut."""
+    if note := getattr(result, "note", None):
+        return [note if mount.prefix == "/" else f"{mount.prefix}: {note}"]
+    cut = why_cut and getattr(result, "truncated", False)
+    return [f"{mount.prefix}: {why_cut}"] if cut else []

@@ -1,0 +1,61 @@
+"""Chat models by name: the one that a graph is built with, and those that its runs choose."""
+
+from langchain_core.language_models import BaseChatModel
+
+from langgraph_filesystem.nodes.node import Io
+from langgraph_filesystem.state.failures import attempted
+
+__all__ = ("Models", "load_model")
+
+_KEPT = 32
+"""How many named models stay loaded. A client and its connections are worth keeping; a deployment
+whose users may name any model must not fill its memory with them."""
+
+
+def load_model(model: str | BaseChatModel) -> BaseChatModel:
+    """Return the model, made by `init_chat_model` from a name such as `openai:gpt-5`."""
+    if isinstance(model, BaseChatModel):
+        return model
+    if not isinstance(model, str):
+        if hasattr(model, "bind_tools"):
+            return model
+        raise ValueError(f"`model` must be a chat model or its name, not {type(model).__name__}.")
+    try:
+        from langchain.chat_models import init_chat_model
+    except ImportError:
+        raise ImportError(
+            f"To make the model {model!r} from its name, install the extra `models`: "
+            "pip install 'langgraph-filesystem[models]'. Or pass a chat model."
+        ) from None
+    loaded: BaseChatModel = init_chat_model(model)
+    return loaded
+
+
+class Models:
+    """The model of a graph, and those that its runs name: each is made once."""
+
+    def __init__(self, usual: BaseChatModel) -> None:
+        self.usual = usual
+        self._named: dict[str, BaseChatModel] = {}
+
+    async def get(self, name: str, io: Io) -> BaseChatModel:
+        """Return the model with a name, or the usual one; raise for one that can't be made."""
+        if not name:
+            return self.usual
+        model = self._named.get(name)
+        if model is None:
+            # To make one imports its package and reads certificates: not in an event loop.
+            model, problem = await attempted(io.call(self, "load", name), "loading")
+            if model is None:
+                raise ValueError(f"The model {name!r} can't be used: {problem}")
+            self._keep(name, model)
+        return model
+
+    def load(self, name: str) -> BaseChatModel:
+        """Make the model with a name."""
+        return load_model(name)
+
+    def _keep(self, name: str, model: BaseChatModel) -> None:
+        self._named[name] = model
+        for oldest in list(self._named)[:-_KEPT]:
+            self._named.pop(oldest, None)
