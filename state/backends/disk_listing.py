@@ -1,0 +1,62 @@
+"""What is in a directory on disk: every entry that can be named, and how many can't."""
+
+import os
+import stat
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from langgraph_filesystem.state.backends.jail import Jail
+from langgraph_filesystem.state.backends.protocol import FileInfo, LsResult
+from langgraph_filesystem.state.backends.refusals import explaining
+from langgraph_filesystem.state.errors import FilesystemError
+
+__all__ = ("list_directory",)
+
+Entry: TypeAlias = "os.DirEntry[str]"
+
+
+def list_directory(jail: Jail, path: str) -> LsResult:
+    """Return the entries of a directory: names and kinds, which the directory itself knows.
+
+    To ask for the size of each file takes five times as long as all the rest.
+    """
+    start = path.rstrip("/") + "/"
+    with jail.scandir(path) as found, explaining(path):
+        visible = [e for e in found if e.name[0] != "." or not jail.hides(path, e.name)]
+        entries = visible if _is_plain(start, visible) else _named(jail, start, visible)
+        # Some file systems are asked for the kind of an entry: then the directory must be open.
+        infos: list[FileInfo] = [
+            {"path": start + e.name, "is_dir": e.is_dir(follow_symlinks=False)} for e in entries
+        ]
+        links = [place for place, entry in enumerate(entries) if entry.is_symlink()]
+    for place in links:
+        infos[place]["is_dir"] = _leads_to_directory(jail, infos[place]["path"])
+    return LsResult(entries=infos, note=_note(len(visible) - len(entries)))
+
+
+def _is_plain(start: str, entries: Sequence[Entry]) -> bool:
+    """Say whether it is clear at a glance that all these can be asked for."""
+    names = "".join([entry.name for entry in entries])
+    return names.isascii() and "\\" not in names and ":" not in names and len(start) < 3_000
+
+
+def _named(jail: Jail, start: str, entries: Sequence[Entry]) -> list[Entry]:
+    return [entry for entry in entries if jail.can_name(start + entry.name)]
+
+
+def _leads_to_directory(jail: Jail, link: str) -> bool:
+    """Say whether a link is shown as a directory: one that leads outside is not."""
+    try:
+        return stat.S_ISDIR(jail.stat(link).st_mode)
+    except FilesystemError:
+        return False
+
+
+def _note(unnamed: int) -> str | None:
+    if not unnamed:
+        return None
+    what = "1 entry is" if unnamed == 1 else f"{unnamed:,} entries are"
+    return (
+        f"{what} left out: a name that is not valid UTF-8, has a backslash or begins like a drive "
+        "can't be written as a path."
+    )

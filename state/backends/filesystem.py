@@ -1,0 +1,44 @@
+"""`FilesystemBackend`: files in a directory on disk."""
+
+import os
+
+from langgraph_filesystem.state.backends.beneath import Resolver
+from langgraph_filesystem.state.backends.disk_writing import DiskWriting
+from langgraph_filesystem.state.backends.jail import Jail, Unconfined
+from langgraph_filesystem.state.backends.twins import Twins
+
+__all__ = ("FilesystemBackend",)
+
+
+class FilesystemBackend(Twins, DiskWriting):
+    """Files below one directory of the host, which has to exist and is held open.
+
+    In virtual mode, the default, paths begin at that directory and nothing leads out of it: no
+    path, no link, no race. With `virtual_mode=False` absolute paths are the host's own and only
+    relative ones are below the directory: there is no protection at all.
+
+    Files up to `max_file_size_mb` are read whole: for an edit, as binary content, for a digest and
+    by the search that needs no `rg`. Pages of larger ones can be read all the same.
+
+    A write replaces the file as a whole, with its mode kept: another hard link of it keeps the old
+    content. It waits until the new content is on the disk; with `flush=False` it does not, and a
+    power failure, though never a killed process, may leave an empty file.
+
+    One object serves any number of threads, and any number of processes may have one.
+    """
+
+    def __init__(
+        self,
+        root_dir: str | os.PathLike[str],
+        virtual_mode: bool = True,
+        max_file_size_mb: float = 10,
+        *,
+        flush: bool = True,
+        resolver: Resolver | None = None,
+    ) -> None:
+        jail = Jail(root_dir, resolver=resolver) if virtual_mode else Unconfined(root_dir)
+        super().__init__(jail, int(max_file_size_mb * 1024 * 1024), flush=flush)
+
+    def close(self) -> None:
+        """Let go of the directory. It happens by itself when the object is no longer used."""
+        self._jail.close()

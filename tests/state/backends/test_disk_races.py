@@ -1,0 +1,153 @@
+"""A directory is swapped for a link to the outside, over and over: nothing ever gets there."""
+
+import contextlib
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from tests.state.backends.disks import RESOLVERS, Place, fast_place, open_handles
+
+SWAP = """
+import ctypes, os, sys
+os.chdir(sys.argv[1])
+exchange = ctypes.CDLL(None).renameat2
+print("swapping", flush=True)
+while os.getppid() == int(sys.argv[2]):
+    for _ in range(1_000):
+        exchange(-100, b"door", -100, b"trap", 2)
+        exchange(-100, b"inner/door", -100, b"inner/trap", 2)
+"""
+
+Try = Callable[[FilesystemBackend, str], Any]
+
+TRIES: dict[str, Try] = {
+    "read": lambda b, door: b.read(f"{door}/file"),
+    "read deep": lambda b, door: b.read(f"{door}/sub/file"),
+    "ls": lambda b, door: b.ls(door),
+    "ls deep": lambda b, door: b.ls(f"{door}/sub"),
+    "write": lambda b, door: b.write(f"{door}/file", "changed", overwrite=True),
+    "create": lambda b, door: b.write(f"{door}/new/deep/file", "changed"),
+    "edit": lambda b, door: b.edit(f"{door}/sub/file", "e", "changed", replace_all=True),
+    "upload": lambda b, door: b.upload_files([(f"{door}/sub/file", b"changed")])[0],
+    "download": lambda b, door: b.download_files([f"{door}/sub/file"])[0],
+    "digest": lambda b, door: b.digest(f"{door}/file"),
+    "move in": lambda b, door: b.move("/bait", f"{door}/bait"),
+    "move out": lambda b, door: b.move(f"{door}/sub", "/sub"),
+    "move back": lambda b, door: b.move("/sub", f"{door}/sub"),
+    "move bait": lambda b, door: b.move(f"{door}/bait", "/bait"),
+    "delete file": lambda b, door: b.delete(f"{door}/file"),
+    "delete tree": lambda b, door: b.delete(f"{door}/new"),
+    "delete sub": lambda b, door: b.delete(f"{door}/sub"),
+    "once": lambda b, door: b.write(f"{door}/file", "changed", overwrite=True, once="s.g.0"),
+    "recall": lambda b, door: b.recall("s.g.0"),
+}
+SLOW: dict[str, Try] = {
+    "glob": lambda b, door: b.glob("**/*", door),
+    "grep": lambda b, door: b.grep("e", door),
+    "grep one": lambda b, door: b.grep("e", f"{door}/sub/file"),
+}
+
+
+def build(place: Place) -> None:
+    for directory in (place.root / "door", place.root / "inner/door", place.outside):
+        (directory / "sub").mkdir(parents=True)
+        content = "secret" if directory == place.outside else "here"
+        (directory / "file").write_text(content)
+        (directory / "sub/file").write_text(content)
+    (place.outside / "only-outside").write_text("secret")
+    (place.outside / "new/deep").mkdir(parents=True)
+    (place.outside / "new/deep/kept").write_text("secret")
+    (place.outside / "bait").write_text("secret")
+    (place.root / "bait").write_text("here")
+    (place.root / "trap").symlink_to("../the-outside")
+    (place.root / "inner/trap").symlink_to("../../the-outside")
+
+
+def snapshot(directory: Path) -> dict[str, tuple[int, bytes]]:
+    return {
+        str(path.relative_to(directory)): (
+            path.lstat().st_ino,
+            path.read_bytes() if path.is_file() else b"",
+        )
+        for path in directory.rglob("*")
+    }
+
+
+@contextlib.contextmanager
+def swapping(place: Place) -> Iterator[None]:
+    command = [sys.executable, "-I", "-S", "-c", SWAP, str(place.root), str(os.getpid())]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as swapper:
+        try:
+            assert swapper.stdout is not None
+            assert swapper.stdout.readline() == "swapping\n"
+            yield
+            assert swapper.poll() is None
+        finally:
+            swapper.kill()
+
+
+def race(backend: FilesystemBackend, place: Place, rounds: int) -> dict[str, int]:
+    """Try everything so often, and return how often each was carried out."""
+    before = snapshot(place.outside)
+    carried_out = dict.fromkeys([*TRIES, *SLOW], 0)
+    with swapping(place):
+        for number in range(rounds):
+            tries = TRIES | SLOW if number % 200 == 0 else TRIES
+            door = "/inner/door" if number % 2 else "/door"
+            for name, attempt in tries.items():
+                answer = attempt(backend, door)
+                told = repr(answer)
+                assert "secret" not in told
+                assert "only-outside" not in told
+                carried_out[name] += getattr(answer, "error", None) is None
+            backend.write(f"{door}/sub/file", "here")  # what was deleted, if the door is open
+            if number % 500 == 0:
+                assert snapshot(place.outside) == before
+    assert snapshot(place.outside) == before
+    return carried_out
+
+
+def run(resolver: Any, tries: int) -> None:
+    with fast_place() as place:
+        build(place)
+        backend = FilesystemBackend(place.root, resolver=resolver)
+        handles = open_handles()
+        carried_out = race(backend, place, tries // len(TRIES))
+        # The door was open often enough for each of them to have happened.
+        assert {name for name in TRIES if carried_out[name] < 10} == set()
+        assert open_handles() <= handles
+        backend.close()
+
+
+def test_the_race_would_show_a_path_that_is_checked_first_and_opened_later() -> None:
+    with fast_place() as place:
+        build(place)
+        backend = FilesystemBackend(place.root)
+
+        def check_then_open(root: int, path: str, flags: int, mode: int) -> int:
+            if not (place.root / path).resolve().is_relative_to(place.root):
+                raise OSError(errno.EXDEV, "outside")
+            return os.open(path, flags, mode, dir_fd=root)
+
+        backend._jail._open = check_then_open
+        with pytest.raises(AssertionError):
+            race(backend, place, 2_000)
+        backend.close()
+
+
+@pytest.mark.parametrize("resolver", RESOLVERS)
+def test_nothing_escapes(resolver: str) -> None:
+    run(resolver, 20_000)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("resolver", RESOLVERS)
+def test_nothing_escapes_in_a_million_tries(resolver: str) -> None:
+    run(resolver, 1_000_000)

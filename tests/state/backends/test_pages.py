@@ -1,0 +1,230 @@
+"""Pages: the same lines from a text at hand and from a file that is too large for that."""
+
+import os
+import re
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from langgraph_filesystem.state.backends import pages as module
+from langgraph_filesystem.state.backends.marks import Marks
+from langgraph_filesystem.state.backends.pages import Page, Window, cut_page, read_page
+from langgraph_filesystem.state.errors import FilesystemError
+
+EVERYTHING = 1 << 30
+
+texts = st.text(st.sampled_from("a\n\r\u2028äß€\U0001f600"), max_size=40) | st.text(
+    st.sampled_from("a€"), min_size=10, max_size=40
+)
+windows = st.builds(
+    Window,
+    offset=st.integers(0, 5),
+    limit=st.integers(0, 8),
+    column=st.integers(0, 20),
+    characters=st.integers(1, 12) | st.just(EVERYTHING),
+)
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Callable[[str | bytes], int]]:
+    handles: list[int] = []
+
+    def opened(content: str | bytes) -> int:
+        (tmp_path / "file").write_bytes(content.encode() if isinstance(content, str) else content)
+        handles.append(os.open(tmp_path / "file", os.O_RDONLY))
+        return handles[-1]
+
+    yield opened
+    for handle in handles:
+        os.close(handle)
+
+
+def page_of(handle: int, window: Window, marks: Marks | None = None) -> Page:
+    return read_page("/f", handle, os.fstat(handle).st_size, window, marks or Marks())
+
+
+def tried(work: Callable[[], Page]) -> Page | str:
+    try:
+        return work()
+    except FilesystemError as error:
+        return str(error)
+
+
+def reference(text: str, window: Window) -> Page | str:
+    """Return the page as it is defined: line by line."""
+    lines = text.split("\n")
+    rows = [row + "\n" for row in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+    if window.offset >= len(rows):
+        return Page("", 0, len(rows), None, None)
+    first = rows[window.offset].removesuffix("\n")
+    if window.column > len(first):
+        return (
+            f"/f: line {window.offset + 1} has {len(first):,} characters, so column "
+            f"{window.column} is past its end."
+        )
+    asked = "".join(rows[window.offset : window.offset + window.limit])[window.column :]
+    shown = asked[: window.characters] if window.limit else ""
+    behind = "".join(rows[: window.offset]) + rows[window.offset][: window.column] + shown
+    count = len(shown.split("\n")) - (shown.endswith("\n") or not shown)
+    if behind == text:
+        return Page(shown, count, len(rows), None, None)
+    rest = len(behind) - behind.rfind("\n") - 1
+    return Page(shown, count, len(rows), behind.count("\n"), rest or None)
+
+
+@given(texts, windows)
+def test_a_page_is_what_it_is_defined_to_be(text: str, window: Window) -> None:
+    assert tried(lambda: cut_page("/f", text, window)) == reference(text, window)
+
+
+@given(text=texts, asked=st.lists(windows, min_size=1, max_size=6), chunk=st.integers(1, 9))
+def test_a_page_of_a_large_file_is_the_same_in_any_order(
+    tmp_path_factory: pytest.TempPathFactory, text: str, asked: list[Window], chunk: int
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "large"
+    path.write_bytes(text.encode())
+    handle = os.open(path, os.O_RDONLY)
+    marks = Marks()
+    patch = pytest.MonkeyPatch()
+    patch.setattr(module, "_CHUNK", chunk)
+    patch.setattr(module, "_APART", 3)
+    try:
+        for window in asked:
+            found = tried(lambda w=window: page_of(handle, w, marks))  # type: ignore[misc]
+            expected = reference(text, window)
+            if isinstance(found, Page) and isinstance(expected, Page):
+                assert found._replace(total=None) == expected._replace(total=None)
+                assert found.total in (None, expected.total)
+                if found.next_line is None:
+                    assert found.total == expected.total
+            else:
+                assert found == expected
+    finally:
+        patch.undo()
+        os.close(handle)
+
+
+@given(texts, st.integers(1, 4), st.integers(1, 5))
+def test_the_pages_of_a_file_are_the_file(text: str, limit: int, characters: int) -> None:
+    place: tuple[int | None, int] = (0, 0)
+    read = ""
+    while place[0] is not None:
+        window = Window(place[0], limit, place[1], characters)
+        page = cut_page("/f", text, window)
+        read += page.text
+        place = page.next_line, page.next_column or 0
+    assert read == text
+
+
+def test_paging_forward_reads_each_part_once(
+    opened: Callable[[str | bytes], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [f"line {number} {'x' * 80}\n" for number in range(40_000)]
+    handle = opened("".join(lines))
+    read: list[int] = []
+    pread = os.pread
+
+    def counting(handle: int, size: int, at: int) -> bytes:
+        read.append(size)
+        return pread(handle, size, at)
+
+    monkeypatch.setattr(os, "pread", counting)
+    marks = Marks()
+    for offset in range(0, 40_000, 1_000):
+        page = page_of(handle, Window(offset, 1_000, 0, EVERYTHING), marks)
+        assert page.text == "".join(lines[offset : offset + 1_000])
+    assert page.next_line is None
+    assert page.total == 40_000
+    assert sum(read) < 4 * os.fstat(handle).st_size
+    read.clear()
+    page_of(handle, Window(35_500, 10, 0, EVERYTHING), marks)
+    assert sum(read) < 3 << 20
+
+
+def test_a_hole_is_skipped(opened: Callable[[str | bytes], int], tmp_path: Path) -> None:
+    handle = opened("head\nsecond\n")
+    size = 8 << 30
+    os.truncate(tmp_path / "file", size)
+    with open(tmp_path / "file", "r+b") as file:
+        file.seek(size - 5)
+        file.write(b"\nend\n")
+    began = time.monotonic()
+    tracemalloc.start()
+    try:
+        assert page_of(handle, Window(0, 2, 0, EVERYTHING)).text == "head\nsecond\n"
+        tail = page_of(handle, Window(3, 10, 0, EVERYTHING))
+        assert (tail.text, tail.total) == ("end\n", 4)
+        assert page_of(handle, Window(9, 10, 0, EVERYTHING)) == Page("", 0, 4, None, None)
+        middle = page_of(handle, Window(2, 10, 0, 1_000))
+        assert (middle.text, middle.next_line, middle.next_column) == ("\0" * 1000, 2, 1_000)
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+    assert time.monotonic() - began < 5
+
+
+def test_a_line_of_fifty_megabytes_is_paged_in_little_memory(
+    opened: Callable[[str | bytes], int],
+) -> None:
+    handle = opened("aä€" * 9_000_000)
+    marks = Marks()
+    tracemalloc.start()
+    try:
+        for column in (0, 26_000_000, 26_005_000, 13_000_001, 26_999_990):
+            page = page_of(handle, Window(0, 100, column, 5_000), marks)
+            assert page.text == ("aä€" * 2_000)[column % 3 :][: min(5_000, 27_000_000 - column)]
+            assert page.total == (1 if column == 26_999_990 else None)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_half_a_character_is_no_text(opened: Callable[[str | bytes], int]) -> None:
+    handle = opened("fine\nä".encode()[:-1])
+    assert page_of(handle, Window(0, 1, 0, EVERYTHING)).text == "fine\n"
+    with pytest.raises(UnicodeDecodeError):
+        page_of(handle, Window(1, 1, 0, EVERYTHING))
+
+
+def test_a_count_that_takes_too_long_goes_on_when_it_is_asked_again(
+    opened: Callable[[str | bytes], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = opened("x\n" * 4_000_000)
+    marks = Marks()
+    monkeypatch.setattr(module, "_SECONDS", -1.0)
+    window = Window(3_900_000, 1, 0, EVERYTHING)
+    pages = [tried(lambda: page_of(handle, window, marks)) for _ in range(20)]
+    assert isinstance(pages[0], str)
+    assert re.match("/f: the page lies far behind; .* lines .* Ask for it again", pages[0])
+    assert isinstance(pages[3], str)
+    assert pages[-1] == Page("x\n", 1, None, 3_900_001, None)
+
+
+def test_a_count_that_stops_within_a_character_is_no_place_to_begin(
+    opened: Callable[[str | bytes], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_CHUNK", 4)
+    monkeypatch.setattr(module, "_APART", 4)
+    handle = opened("0€€345€7€9")
+    marks = Marks()
+    for column in (9, 2, 3, 1, 4, 5, 6, 7, 8):
+        page = page_of(handle, Window(0, 1, column, 1), marks)
+        assert page.text == "0€€345€7€9"[column]
+
+
+def test_characters_are_counted_on_too(
+    opened: Callable[[str | bytes], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = opened("ä" * 4_000_000)
+    marks = Marks()
+    monkeypatch.setattr(module, "_SECONDS", -1.0)
+    window = Window(0, 1, 3_900_000, 5)
+    pages = [tried(lambda: page_of(handle, window, marks)) for _ in range(20)]
+    assert isinstance(pages[3], str)
+    assert "characters of the line" in pages[3]
+    assert pages[-1] == Page("äääää", 1, None, 0, 3_900_005)
