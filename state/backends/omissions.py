@@ -1,0 +1,72 @@
+"""What a search on disk left out, and the sentence that says so."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+__all__ = ("Omissions", "Tally")
+
+
+class Tally:
+    """How many there were of something, with the first names."""
+
+    def __init__(self, most: int = 3) -> None:
+        self.count = 0
+        self._first: list[str] = []
+        self._most = most
+
+    def add(self, name: str) -> None:
+        """Count one more."""
+        self.count += 1
+        if len(self._first) < self._most:
+            self._first.append(name)
+
+    def __str__(self) -> str:
+        more = self.count - len(self._first)
+        shown = ", ".join(_readable(name) for name in sorted(self._first))
+        return f"{shown} and {more:,} more" if more else shown
+
+
+@dataclass
+class Omissions:
+    """Why a result is not whole."""
+
+    unreadable: Tally = field(default_factory=Tally)
+    unnameable: Tally = field(default_factory=Tally)
+    """Names that are no text, or that stand for something else in a path."""
+    large: Tally = field(default_factory=Tally)
+    may_be_large: bool = False
+    """Whether large files may have been left out that nobody has counted."""
+    binary: str = ""
+    """The file that was to be searched, and is binary."""
+    is_late: bool = False
+    late: str = ""
+    """What to say of the time, where there is more to say than that it was up."""
+
+    def note(self, time_limit: float, max_file_size: int = 0) -> str | None:
+        """Return all there is to say, if there is anything."""
+        return " ".join(self._sentences(time_limit, max_file_size)) or None
+
+    def _sentences(self, time_limit: float, max_file_size: int) -> Iterator[str]:
+        if self.late:
+            yield self.late
+        elif self.is_late:
+            yield f"The search stopped after {time_limit:g} s; search a smaller directory."
+        if self.binary:
+            yield f"{self.binary} is binary, and so was not searched."
+        if self.large.count or self.may_be_large:
+            others = ", among others" if self.may_be_large else ""
+            named = f"; left out{others}: {self.large}" if self.large.count else ""
+            yield (
+                f"Files over {max_file_size:,} bytes are searched only when `path` names them"
+                f"{named}."
+            )
+        if self.unreadable.count:
+            yield f"Left out, as it can't be read: {self.unreadable}."
+        if self.unnameable.count:
+            yield f"Left out, as no path can name it: {self.unnameable}."
+
+
+def _readable(name: str) -> str:
+    """A name may hold bytes that are no text, and be as long as a path can get."""
+    shown = name.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    return shown if len(shown) <= 200 else f"{shown[:100]}...{shown[-80:]}"
