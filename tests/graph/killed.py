@@ -16,6 +16,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langgraph_filesystem import create_filesystem_agent
+from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.backends.shell import LocalShellBackend
 from tests.databases import open_database
 from tests.scripted import ScriptedModel, call
 
@@ -46,20 +48,67 @@ def script(turns: int) -> list[AIMessage]:
     return messages
 
 
-def live(database: Path, thread: str, turns: int) -> None:
+class Place:
+    """Where the threads are kept, and where their files lie."""
+
+    def __init__(self, database: Path, kind: str, turns: int) -> None:
+        self.database = database
+        self.kind = kind
+        self.script = shell_script(turns) if kind == "shell" else script(turns)
+
+    def root(self, thread: str) -> Path:
+        """Return the directory of a thread's files on disk."""
+        root = self.database.parent / f"files-{thread}"
+        root.mkdir(exist_ok=True)
+        return root
+
+    def agent(self, thread: str, checkpointer: Any) -> Any:
+        """Return the agent of a thread."""
+        mounts: dict[str, Any] = {
+            "state": lambda: None,
+            "disk": lambda: {"/": FilesystemBackend(self.root(thread))},
+            "shell": lambda: {"/": LocalShellBackend(self.root(thread))},
+        }
+        return create_filesystem_agent(
+            ScriptedModel(self.script), mounts=mounts[self.kind](), checkpointer=checkpointer
+        )
+
+    def files(self, thread: str, state: Any) -> dict[str, str]:
+        """Return what the files of a thread hold."""
+        if self.kind == "state":
+            return {path: file["content"] for path, file in state["files"].items()}
+        found = (path for path in self.root(thread).iterdir() if path.is_file())
+        return {f"/{path.name}": path.read_text() for path in found}
+
+
+def shell_script(turns: int) -> list[AIMessage]:
+    """Each turn runs two commands that append to a file."""
+    return [
+        AIMessage(
+            "",
+            tool_calls=[
+                call("execute", command=f"echo {word}{turn} >> log", id=f"{word}{turn}")
+                for word in ("x", "y")
+            ],
+        )
+        for turn in range(turns)
+    ]
+
+
+def live(place: Place, thread: str) -> None:
     """Run the thread from wherever it is to its end."""
     config: Any = {"configurable": {"thread_id": thread}}
-    with open_database(database) as (checkpointer, _):
-        agent = create_filesystem_agent(ScriptedModel(script(turns)), checkpointer=checkpointer)
+    with open_database(place.database) as (checkpointer, _):
+        agent = place.agent(thread, checkpointer)
         begun = agent.get_state(config).created_at is not None
         agent.invoke(None if begun else {"messages": [HumanMessage("go", id="go")]}, config)
 
 
-def life(database: Path, thread: str, turns: int, seconds: float) -> bool:
+def life(place: Place, thread: str, seconds: float) -> bool:
     """Let a child live for so long; say whether it ended by itself."""
     child = os.fork()
     if child == 0:
-        live(database, thread, turns)
+        live(place, thread)
         os._exit(0)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -74,22 +123,25 @@ def life(database: Path, thread: str, turns: int, seconds: float) -> bool:
     return False
 
 
-def outcome(database: Path, thread: str, turns: int) -> dict[str, Any]:
+def outcome(place: Place, thread: str) -> dict[str, Any]:
     """Return what the thread holds in the end."""
     config: Any = {"configurable": {"thread_id": thread}}
-    with open_database(database) as (checkpointer, _):
-        agent = create_filesystem_agent(ScriptedModel(script(turns)), checkpointer=checkpointer)
-        state = agent.get_state(config)
-    answers = [m.tool_call_id for m in state.values["messages"] if isinstance(m, ToolMessage)]
-    contents = {path: file["content"] for path, file in state.values["files"].items()}
-    return {"next": list(state.next), "answers": answers, "files": contents}
+    with open_database(place.database) as (checkpointer, _):
+        state = place.agent(thread, checkpointer).get_state(config)
+    answers = [m for m in state.values["messages"] if isinstance(m, ToolMessage)]
+    return {
+        "next": list(state.next),
+        "answers": [m.tool_call_id for m in answers],
+        "errors": {m.tool_call_id: m.text for m in answers if m.status == "error"},
+        "files": place.files(thread, state.values),
+    }
 
 
-def main(database: Path, kills: int, turns: int, seed: int) -> None:
+def main(place: Place, kills: int, seed: int) -> None:
     """Kill until there were enough kills, and print every thread's outcome."""
     chance = random.Random(seed)
     begin = time.monotonic()
-    life(database, "measure", turns, 60)
+    life(place, "measure", 60)
     whole = time.monotonic() - begin
     killed = 0
     outcomes: list[dict[str, Any]] = []
@@ -97,12 +149,13 @@ def main(database: Path, kills: int, turns: int, seed: int) -> None:
         thread = f"t{len(outcomes)}"
         deaths = 0
         # Each thread dies up to 10 times, then it may live to its end.
-        while not life(database, thread, turns, chance.uniform(0, whole) if deaths < 10 else 60):
+        while not life(place, thread, chance.uniform(0, whole) if deaths < 10 else 60):
             deaths += 1
         killed += deaths
-        outcomes.append(outcome(database, thread, turns))
+        outcomes.append(outcome(place, thread))
     print(json.dumps({"killed": killed, "outcomes": outcomes}))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
+    database, kind, turns, kills, seed = sys.argv[1:]
+    main(Place(Path(database), kind, int(turns)), int(kills), int(seed))

@@ -1,0 +1,78 @@
+"""`LocalShellBackend`: files in a directory, and commands on the host itself."""
+
+import os
+from collections.abc import Mapping
+
+from langgraph_filesystem.state.backends.commands import (
+    DEFAULT_TIMEOUT,
+    MAX_OUTPUT_BYTES,
+    DiskWithCommands,
+)
+from langgraph_filesystem.state.backends.processes import Job
+
+__all__ = ("LocalShellBackend",)
+
+_ALLOWED = frozenset(
+    {"COLORTERM", "HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ"}
+    | {"USER", "XDG_RUNTIME_DIR"}
+)
+_DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+class LocalShellBackend(DiskWithCommands):
+    """A directory of the host, in which commands run with the rights of this process.
+
+    **Commands are not confined**: what a model writes can read and change all that you can. Use
+    `SandboxBackend` unless you trust it, or the machine is there to be thrown away.
+
+    A command runs as `/bin/sh -c` in a session of its own, in `root_dir`, without input. Nothing of
+    it lives on: when it ends, its time is up, the run is cancelled or this process dies, all that
+    descends from it is killed, whatever it did to get away. (Found by parentage on Linux. On macOS
+    it is the process group, which a process can leave.)
+
+    Of the environment it gets what is harmless (`PATH`, `HOME`, `LANG`, ...) and what is given as
+    `env`, so that no key of yours is printed by chance; `inherit_env=True` passes on all of it.
+
+    Paths: a relative path is the same in a command and for the file operations, and the file
+    operations know an absolute path that a command printed. The paths that begin at the directory
+    (`/notes.txt`) are nothing to a command. They are the same for both if the directory is mounted
+    at its own path, `{"/srv/repo": LocalShellBackend("/srv/repo")}`, with `virtual_mode=False`
+    where paths are the host's, or in a `SandboxBackend`.
+    """
+
+    def __init__(
+        self,
+        root_dir: str | os.PathLike[str] | None = None,
+        *,
+        virtual_mode: bool = True,
+        timeout: float = DEFAULT_TIMEOUT,
+        max_output_bytes: int = MAX_OUTPUT_BYTES,
+        env: Mapping[str, str] | None = None,
+        inherit_env: bool = False,
+        max_file_size_mb: float = 10,
+    ) -> None:
+        directory = os.curdir if root_dir is None else root_dir
+        path = os.path.realpath(directory)
+        super().__init__(
+            directory,
+            virtual_mode=virtual_mode,
+            paths=[path] if path != "/" else [],
+            timeout=timeout,
+            max_output_bytes=max_output_bytes,
+            env={**_inherited(inherit_env), **(env or {})},
+            max_file_size_mb=max_file_size_mb,
+        )
+
+    async def _job(self, command: str) -> Job:
+        return Job(["/bin/sh", "-c", command], self._env)
+
+
+def _inherited(everything: bool) -> dict[str, str]:
+    if everything:
+        return dict(os.environ)
+    allowed = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _ALLOWED or name.startswith("LC_")
+    }
+    return {"PATH": _DEFAULT_PATH, **allowed}
