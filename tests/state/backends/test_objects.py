@@ -1,4 +1,8 @@
-"""Every store that files can be objects in behaves as every other backend."""
+"""Every store that files can be objects in behaves as every other backend.
+
+One of each kind is tested each time, the others by `make soak`: they run the same code but for the
+store itself, and `test_store.py` and `test_remote.py` have all of them.
+"""
 
 import uuid
 from collections.abc import Iterator
@@ -11,7 +15,7 @@ from obstore.store import LocalStore, MemoryStore
 
 from langgraph_filesystem.state.backends.remote import RemoteBackend
 from langgraph_filesystem.state.backends.store import StoreBackend
-from langgraph_filesystem.testing import Driven, RecallConformance
+from langgraph_filesystem.testing import RecallConformance
 from tests import databases
 from tests.state.backends import buckets
 
@@ -41,6 +45,7 @@ class _OnDatabase(RecallConformance):
         return StoreBackend(("files", str(uuid.uuid4())), store=self.store)
 
 
+@pytest.mark.soak
 class TestSqliteStore(_OnDatabase):
     kind = "sqlite"
 
@@ -51,25 +56,27 @@ class TestPostgresStore(_OnDatabase):
 
 class TestS3(RecallConformance):
     complete = True
+    control_names = False
+    many = 1_010  # one more page than the first
 
     def make_backend(self, tmp_path: Path) -> Any:
         return RemoteBackend(buckets.s3_store(), prefix=f"tests/{uuid.uuid4()}")
 
 
+@pytest.mark.soak
 class TestObstoreOfADirectory(RecallConformance):
     complete = True
+    control_names = False
+    longest_name = 253  # it needs two more characters for a name of its own beside the file
 
     def make_backend(self, tmp_path: Path) -> Any:
         return RemoteBackend(LocalStore(prefix=tmp_path, automatic_cleanup=True))
 
-    def test_the_longest_name_is_a_name(self, fs: Driven) -> None:
-        """It needs two more characters for a name of its own beside the file."""
-        assert fs.write(f"/{'n' * 253}", "x").error is None
-        assert "longer than the remote store allows" in str(fs.write(f"/{'n' * 255}", "x").error)
 
-
+@pytest.mark.soak
 class TestObstoreInMemory(RecallConformance):
     complete = True
+    control_names = False
 
     def make_backend(self, tmp_path: Path) -> Any:
         return RemoteBackend(MemoryStore())
@@ -82,6 +89,7 @@ class TestFsspecOfADirectory(RecallConformance):
         return RemoteBackend(buckets.directory(tmp_path))
 
 
+@pytest.mark.soak
 class TestFsspecInMemory(RecallConformance):
     complete = True
 

@@ -1,0 +1,142 @@
+"""The journal of objects under keys: what was begun, and whether it is there now."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from langgraph_filesystem.state.backends.journal import Journal, Note
+from langgraph_filesystem.state.backends.object_access import Access, digest_of
+from langgraph_filesystem.state.backends.objects import Objects
+from langgraph_filesystem.state.backends.protocol import Outcome
+
+__all__ = ("Journaled", "State")
+
+State = tuple[str, str | None, str | None]
+"""A path, and the digests of what is there before and after; `None` for nothing."""
+
+
+class Journaled(Access):
+    """Operations that note what they begin, and can tell after a crash what became of it."""
+
+    @cached_property
+    def _notes(self) -> "_Notes":
+        return _Notes(self._objects)
+
+    async def recall(self, once: str) -> Outcome | None:
+        """Say what is known of a call that may have been carried out already."""
+        note = await self._notes.find(once)
+        if note is None:
+            return None
+        if "tree" in note:
+            return await self._recall_tree(note["tree"], note.get("to"))
+        states: list[State] = [(path, old, new) for path, old, new in note.get("states", ())]
+        found = _verdict(states, [await self.digest(path) for path, _, _ in states])
+        return None if found is None else Outcome(found, occurrences=note.get("occurrences"))
+
+    async def _begin(
+        self, once: str | None, states: Sequence[State], occurrences: int | None = None
+    ) -> None:
+        await self._notes.begin(once, {"states": states, "occurrences": occurrences})
+
+    async def _begin_replacing(self, once: str | None, contents: dict[str, bytes]) -> None:
+        if once is not None and contents:
+            pairs = contents.items()
+            states = [(path, await self.digest(path), digest_of(data)) for path, data in pairs]
+            await self._begin(once, states)
+
+    async def _begin_deleting(self, once: str | None, path: str, files: list[str]) -> None:
+        if once is not None and files == [path]:
+            await self._begin(once, [(path, await self.digest(path), None)])
+        else:
+            await self._notes.begin(once, {"tree": path})
+
+    async def _begin_moving(self, once: str | None, start: str, end: str, files: list[str]) -> None:
+        if once is not None and files == [start]:
+            digest = await self.digest(start)
+            await self._begin(once, [(start, digest, None), (end, None, digest)])
+        else:
+            await self._notes.begin(once, {"tree": start, "to": end})
+
+    async def _finish_move(self, once: str | None, start: str, end: str) -> bool:
+        """Finish a move of a file that was copied before a crash, and not yet removed."""
+        note = None if once is None else await self._notes.find(once)
+        states = [tuple(state) for state in (note or {}).get("states", ())]
+        digest = await self.digest(start) if states else None
+        if digest is None or states != [(start, digest, None), (end, None, digest)]:
+            return False
+        if await self.digest(end) != digest:
+            return False
+        await self._objects.remove([start])
+        return True
+
+    async def _recall_tree(self, path: str, to: str | None) -> Outcome | None:
+        """Tell whether a directory was deleted or moved, by what is left of it."""
+        left = (await self._objects.below(path)).files
+        if to is None:
+            return None if left else Outcome(finished=True)
+        arrived = (await self._objects.below(to)).files
+        if left and not arrived:
+            return None
+        return Outcome(finished=not left and bool(arrived))
+
+
+class _Notes:
+    """The notes of one place."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+
+    async def begin(self, once: str | None, note: Note) -> None:
+        """Note what is about to happen; without a key nothing is noted."""
+        if once is None:
+            return
+        scope = once.partition(".")[0]
+        sheet = _Sheet(await self._objects.note_names(scope))
+        Journal(sheet).begin(once, note)
+        for name, value in sheet.written.items():
+            await self._objects.put_note(scope, name, value)
+        if sheet.removed:
+            await self._objects.remove_notes(scope, sheet.removed)
+
+    async def find(self, once: str) -> Note | None:
+        """Return what was noted of a call, if anything."""
+        scope, _, name = once.partition(".")
+        value = await self._objects.note(scope, name)
+        return None if value is None else Journal(_Sheet([], value)).find(once)
+
+
+def _verdict(states: list[State], now: list[str | None]) -> bool | None:
+    """Say whether what was begun is there: wholly, not at all (`None`), or nobody knows.
+
+    What is there in part is done again, which leads to the same.
+    """
+    pairs = list(zip(states, now, strict=True))
+    if all(found == after for (_, _, after), found in pairs):
+        return True
+    if all(found in (before, after) for (_, before, after), found in pairs):
+        return None
+    return False
+
+
+class _Sheet:
+    """A shelf in memory: the journal writes on it what is then carried to the store.
+
+    The journal's own calls can't be awaited, so nothing that it asks for may be slow.
+    """
+
+    def __init__(self, names: list[str], value: bytes | None = None) -> None:
+        self._names = names
+        self._value = value
+        self.written: dict[str, bytes] = {}
+        self.removed: list[str] = []
+
+    def get(self, directory: str, name: str) -> bytes | None:
+        return self._value
+
+    def put(self, directory: str, name: str, value: bytes) -> None:
+        self.written[name] = value
+
+    def names(self, directory: str) -> list[str]:
+        return self._names
+
+    def remove(self, directory: str, name: str) -> None:
+        self.removed.append(name)

@@ -1,0 +1,93 @@
+"""What a remote store refuses, in words that hold no address, no key and no path of a host.
+
+A client's own message may have the address of the store, the credentials in it, or a directory of
+the host. Of all that only the store's short code of the error is shown, such as `AccessDenied`.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+
+from langgraph_filesystem.state.errors import (
+    BackendFailed,
+    FilesystemError,
+    PathRefused,
+    PermissionDenied,
+)
+
+__all__ = ("client_errors", "explain")
+
+
+class _Denied(PermissionDenied):
+    """The remote store does not let us do it."""
+
+    def __init__(self, path: str, code: str) -> None:
+        FilesystemError.__init__(
+            self,
+            f"{path}: permission denied by the remote store{code}. Choose another path, or ask "
+            "for the permission.",
+        )
+
+
+_CLIENT_ERRORS = {
+    "aiohttp": "ClientError",
+    "azure.core.exceptions": "AzureError",
+    "botocore.exceptions": "BotoCoreError ClientError",
+    "gcsfs.retry": "HttpError",
+    "google.auth.exceptions": "GoogleAuthError",
+    "paramiko": "SSHException",
+    "smbprotocol.exceptions": "SMBException",
+}
+"""What clients behind `fsspec` raise that is no `OSError`."""
+
+_CODES = (
+    re.compile(r"<Code>(\w{1,60})</Code>"),
+    re.compile(r"\((\w{1,60})\) when calling"),
+    re.compile(r"\b([45]\d\d) [A-Z][a-z]"),
+)
+_KINDS = (
+    (("NoSuchBucket", "NoSuchContainer"), "the bucket does not exist. Ask for it to be made"),
+    (("timed out", "TimedOut", "Timeout"), "the remote store did not answer. Try again later"),
+    (
+        ("error sending request", "Connect", "dns error", "resolve"),
+        "the remote store can't be reached. Try again later",
+    ),
+    (
+        ("invalid path",),
+        "the bucket has a key here that is no path (with `//`, `.` or `..` in it), which obstore "
+        "can't list. List another directory, or use the store through fsspec",
+    ),
+)
+_DENIALS = ("PermissionDenied", "Unauthenticated", "PermissionError", "AccessDenied", "Forbidden")
+
+
+def client_errors() -> tuple[type[Exception], ...]:
+    """Return the errors that a client may raise, of those clients that are in use."""
+    return (OSError, ValueError, *_loaded())
+
+
+def explain(path: str, error: BaseException) -> FilesystemError:
+    """Return the error of ours that says what happened at a path."""
+    text, kind = str(error), type(error).__name__
+    if isinstance(error, ValueError):
+        return PathRefused(path, "the remote store does not allow such a name.")
+    if any(word in text for word in ("KeyTooLong", "File name too long")):
+        return PathRefused(path, "it is longer than the remote store allows.")
+    codes = (found[1] for pattern in _CODES if (found := pattern.search(text)))
+    code = next((f" ({code})" for code in codes), "")
+    if any(word in kind or word in code for word in _DENIALS):
+        return _Denied(path, code)
+    for words, reason in _KINDS:
+        if any(word in text or word in kind for word in words):
+            return BackendFailed(f"{path}: {reason}.")
+    return BackendFailed(
+        f"{path}: the remote store failed{code or f' ({kind})'}. Try again, or choose another path."
+    )
+
+
+def _loaded() -> Iterator[type[Exception]]:
+    for module, names in _CLIENT_ERRORS.items():
+        for name in names.split():
+            found = getattr(sys.modules.get(module), name, None)
+            if isinstance(found, type) and issubclass(found, Exception):
+                yield found
