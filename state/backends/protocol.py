@@ -101,6 +101,8 @@ class ReadResult:
     """How many lines to skip for the next page; `None` at the end of the file."""
     next_column: int | None = None
     """How many characters of that line to skip, where the page stopped within it."""
+    no_lines_requested: bool = False
+    """Whether no line was asked for, so that the file was not looked at; read by `deepagents`."""
 
 
 @dataclass
@@ -149,6 +151,8 @@ class GlobResult:
     truncated: bool = False
     note: str | None = None
     """Why the result is not whole, where it is not."""
+    truncation_reason: str | None = None
+    """The same in a word, `budget`, `unreadable` or `transport`; read by `deepagents`."""
 
 
 @dataclass

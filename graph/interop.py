@@ -1,0 +1,75 @@
+"""Backends of ours in an agent of `deepagents`.
+
+`create_deep_agent(backend=...)` takes a backend of ours as it is, for files. It runs commands only
+in what is derived from a class of its own; its `CompositeBackend` takes only results of its own;
+and its agents expect a write to replace what is there. `for_deepagents` brings all that:
+
+```python
+agent = create_deep_agent(model, backend=for_deepagents(LocalShellBackend("/project")))
+```
+"""
+
+import importlib
+import inspect
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from typing import Any
+
+from langgraph_filesystem.state.backends.composite import CompositeBackend
+from langgraph_filesystem.state.backends.protocol import Backend
+
+__all__ = ("for_deepagents",)
+
+_FILES = ("ls", "read", "write", "edit", "glob", "grep", "upload_files", "download_files")
+
+
+def for_deepagents(backend: Backend) -> Any:
+    """Return a backend as `deepagents` (which must be installed) wants it.
+
+    Commands and deletion are offered where the backend can do them.
+    """
+    try:
+        protocol = importlib.import_module("deepagents.backends.protocol")
+    except ImportError:
+        raise ImportError("`for_deepagents` needs deepagents: pip install deepagents") from None
+    whole = backend if isinstance(backend, CompositeBackend) else CompositeBackend(backend)
+    runs = hasattr(whole, "execute")
+    names = [*_FILES, *(["execute"] if runs else [])]
+    names += ["delete"] if callable(getattr(backend, "delete", None)) else []
+    members: dict[str, Any] = {"id": property(lambda self: self.composite.id)} if runs else {}
+    for name in (twin for plain in names for twin in (plain, f"a{plain}")):
+        members[name] = _handed_on(name, getattr(type(whole), name), protocol)
+    base = protocol.SandboxBackendProtocol if runs else protocol.BackendProtocol
+    adapted = type(f"{type(backend).__name__}ForDeepagents", (base,), members)()
+    adapted.composite = whole
+    return adapted
+
+
+def _handed_on(name: str, method: Callable[..., Any], protocol: Any) -> Callable[..., Any]:
+    always = {"overwrite": True} if name in ("write", "awrite") else {}
+
+    @wraps(method)
+    def now(self: Any, *args: Any, **options: Any) -> Any:
+        return _theirs(getattr(self.composite, name)(*args, **options, **always), protocol)
+
+    @wraps(method)
+    async def awaited(self: Any, *args: Any, **options: Any) -> Any:
+        return _theirs(await getattr(self.composite, name)(*args, **options, **always), protocol)
+
+    return awaited if inspect.iscoroutinefunction(method) else now
+
+
+def _theirs(result: Any, protocol: Any) -> Any:
+    """Return a result, or a list of results, of the class of the same name that they have."""
+    if isinstance(result, list):
+        return [_theirs(one, protocol) for one in result]
+    kind = getattr(protocol, type(result).__name__, None)
+    if kind is None or not is_dataclass(result):
+        return result
+    known = {field.name for field in fields(kind)} & {field.name for field in fields(result)}
+    given = {name: getattr(result, name) for name in known}
+    if "start_line" in given and given["start_line"] is None:
+        # Theirs says nothing of the lines of a page that has none.
+        given.update(end_line=None, next_offset=None, total_lines=None)
+    return kind(**given)
