@@ -3,12 +3,20 @@
 Every edge is declared, so that a drawing of the graph shows every way that a run can take.
 """
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.tools import BaseTool, tool
 from langgraph.graph import END, StateGraph
 
+from langgraph_filesystem.guard import GuardedGraph, guarded
+from langgraph_filesystem.labels import (
+    add_labelled_edges,
+    dispatch_labels,
+    node_metadata,
+    operation_metadata,
+)
 from langgraph_filesystem.nodes.calls import calls_something
 from langgraph_filesystem.nodes.evict import after_evict, evict_node
 from langgraph_filesystem.nodes.operation import operation_node
@@ -54,11 +62,13 @@ def add_filesystem(
         max_execute_timeout: The longest timeout, in seconds, that a command may ask for.
 
     Returns:
-        The same builder.
+        The same builder. What it compiles is `guarded`: files that are none are refused before
+        they are stored.
     """
     settings = Settings(
         Mounts(mounts), evict_over, token_counter, read_before_edit, max_execute_timeout
     )
+    _guard_what_it_compiles(builder)
     return add_nodes(
         builder, working_operations(operations, settings), as_tools(tools), settings, then, end
     )
@@ -137,20 +147,50 @@ def add_nodes(
     """Add the nodes and every edge between them."""
     _check(builder, operations, tools)
     names = [item.name for item in tools]
-    builder.add_node("router", router_node(operations, names, settings), input_schema=RouterInput)
-    builder.add_node("evict", evict_node(settings, operations), input_schema=Conversation)
+    builder.add_node(
+        "router",
+        router_node(operations, names, settings),
+        input_schema=RouterInput,
+        metadata=node_metadata("router"),
+    )
+    builder.add_node(
+        "evict",
+        evict_node(settings, operations),
+        input_schema=Conversation,
+        metadata=node_metadata("evict"),
+    )
     for name, operation in operations.items():
-        builder.add_node(name, operation_node(operation, settings), input_schema=Conversation)
+        builder.add_node(
+            name,
+            operation_node(operation, settings),
+            input_schema=Conversation,
+            metadata=operation_metadata(operation),
+        )
     if tools:
-        builder.add_node("tools", tools_node(tools), input_schema=Conversation)
+        builder.add_node(
+            "tools", tools_node(tools), input_schema=Conversation, metadata=node_metadata("tools")
+        )
     workers = [*operations, *(["tools"] if tools else [])]
     for worker in workers:
         builder.add_edge(worker, "evict")
-    builder.add_conditional_edges("router", dispatch_edge(), [*workers, "evict"])
+    routes = dispatch_labels(list(operations), names, settings)
+    add_labelled_edges(builder, "router", dispatch_edge(), routes)
     direct = [item.name for item in tools if item.return_direct]
-    onwards = dict.fromkeys(["router", then, *([end] if direct else [])])
-    builder.add_conditional_edges("evict", after_evict(then, end, direct), list(onwards))
+    onwards = {**({end: "answered for good"} if direct else {}), then: "all answered"}
+    labels = {"router": "calls left", **onwards}
+    add_labelled_edges(builder, "evict", after_evict(then, end, direct), labels)
     return builder
+
+
+def _guard_what_it_compiles(builder: StateGraph[Any, Any, Any, Any]) -> None:
+    """Let the builder guard its graphs: one bad input would make a thread unreadable for ever."""
+    compile = builder.compile
+
+    @functools.wraps(compile)
+    def compile_guarded(*args: Any, **options: Any) -> GuardedGraph:
+        return guarded(compile(*args, **options))
+
+    builder.compile = compile_guarded  # type: ignore[method-assign]
 
 
 def _check(

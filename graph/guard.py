@@ -6,29 +6,42 @@ read.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateUpdate
 
+from langgraph_filesystem.lean import alean, lean, reports_checkpoints
+from langgraph_filesystem.lineage import shortened
 from langgraph_filesystem.state.channels import check_write
+from langgraph_filesystem.writers import checked_nodes
 
 __all__ = ("GuardedGraph", "guarded")
 
 
 class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
-    """Refuses at the door what the reducers would refuse; all else is LangGraph's."""
+    """Refuses at the door what the reducers would refuse, and does not repeat files in events."""
+
+    def copy(self, update: dict[str, Any] | None = None) -> Self:
+        """Return a copy, such as the one to which a server gives its checkpointer."""
+        copied = super().copy(update)
+        shortened(copied.checkpointer)
+        return copied
 
     def stream(self, input: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
         """Check the input, then stream; `invoke` comes through here too."""
         _check(input)
-        return super().stream(input, *args, **kwargs)
+        events = super().stream(input, *args, **kwargs)
+        modes = kwargs.get("stream_mode") or self.stream_mode
+        return lean(events, modes) if reports_checkpoints(modes) else events
 
     def astream(self, input: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         """Check the input, then stream; `ainvoke` comes through here too."""
         _check(input)
-        return super().astream(input, *args, **kwargs)
+        events = super().astream(input, *args, **kwargs)
+        modes = kwargs.get("stream_mode") or self.stream_mode
+        return alean(events, modes) if reports_checkpoints(modes) else events
 
     def bulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
@@ -46,8 +59,15 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
 
 def guarded(compiled: CompiledStateGraph[Any, Any, Any, Any]) -> GuardedGraph:
-    """Return the same graph with a guard at its door, made as LangGraph makes its own copies."""
-    return GuardedGraph(**vars(compiled))
+    """Return the same graph with a guard at its door, made as LangGraph makes its own copies.
+
+    What its nodes write is looked at too: one that writes what is no file fails, and the thread can
+    still be read.
+    """
+    if isinstance(compiled, GuardedGraph):
+        return compiled
+    nodes = checked_nodes(compiled.nodes, _check)
+    return GuardedGraph(**{**vars(compiled), "nodes": nodes})
 
 
 def _check_supersteps(supersteps: Sequence[Sequence[StateUpdate]]) -> None:
@@ -68,3 +88,9 @@ def _check(value: Any) -> None:
                 _check(item.values)
             elif isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
                 check_write(*item)
+            elif isinstance(item, Command | dict):
+                # What a node may return.
+                _check(item)
+    elif hasattr(value, "files"):
+        # A state that is a model or a dataclass.
+        check_write("files", value.files)

@@ -6,7 +6,15 @@ import pkgutil
 import pytest
 
 from tests import benchmarks
-from tests.benchmarks import checkpoint_bytes, edit_bytes, imports, many_files, turns
+from tests.benchmarks import (
+    checkpoint_bytes,
+    disk,
+    edit_bytes,
+    imports,
+    many_files,
+    nested_bytes,
+    turns,
+)
 from tests.benchmarks.__main__ import ALL
 from tests.benchmarks.contestants import BARE, OURS
 from tests.benchmarks.rows import Row, printed
@@ -45,6 +53,26 @@ def test_edit_bytes_measures_an_edit_and_the_way_back() -> None:
 
     whats = ["added by an edit", "time of a turn", "get_state after 2 edits"]
     assert [row.what for row in rows] == whats * 2
+
+
+def test_nested_bytes_sets_a_parent_against_the_agent_alone() -> None:
+    rows = nested_bytes.measure(files=2, size=2_000, writes=2)
+
+    whats = ["open_sqlite, 1 visit", "open_sqlite, 2 visits"]
+    assert [row.what for row in rows[:6]] == [what for what in whats for _ in range(3)]
+    assert rows[1].ratio == pytest.approx(rows[1].value / rows[0].value)
+    assert [row.target for row in rows[:3]] == [None, 2.0, None]
+
+
+def test_disk_measures_each_operation_against_the_limit() -> None:
+    rows = disk.measure(rounds=0, files=200, large=200_000, with_peers=False)
+
+    assert {row.what.split(",")[0].split()[0] for row in rows} == {
+        *("glob", "grep", "ls", "first", "20", "edit", "memory")
+    }
+    assert {row.contestant for row in rows} == {disk.OURS, disk.LIMIT}
+    assert all(row.target == 1.5 for row in rows if row.what[:4] == "grep" and row.ratio)
+    assert all(row.value >= 0 for row in rows)
 
 
 def test_imports_compares_the_package_and_its_factory() -> None:

@@ -3,7 +3,15 @@
 import argparse
 import os
 
-from tests.benchmarks import checkpoint_bytes, edit_bytes, imports, many_files, turns
+from tests.benchmarks import (
+    checkpoint_bytes,
+    disk,
+    edit_bytes,
+    imports,
+    many_files,
+    nested_bytes,
+    turns,
+)
 from tests.benchmarks.contestants import peers
 from tests.benchmarks.rows import printed
 
@@ -13,6 +21,8 @@ ALL = {
     "many_files": many_files,
     "checkpoint_bytes": checkpoint_bytes,
     "edit_bytes": edit_bytes,
+    "disk": disk,
+    "nested_bytes": nested_bytes,
 }
 
 

@@ -1,5 +1,6 @@
 """`add_filesystem` in a graph with a model node of its own."""
 
+import inspect
 from typing import Annotated, Any
 
 import pytest
@@ -9,11 +10,14 @@ from langgraph.graph import END, START, StateGraph, add_messages
 from typing_extensions import TypedDict
 
 from langgraph_filesystem import (
+    FilesystemError,
     FilesystemState,
     add_filesystem,
     filesystem_condition,
     filesystem_tools,
+    guarded,
 )
+from langgraph_filesystem.guard import GuardedGraph
 from tests.scripted import ScriptedModel, answers, call, says
 from tests.snapshots import assert_snapshot
 
@@ -113,3 +117,14 @@ def test_calls_that_a_person_answered_go_back_to_the_model() -> None:
     ]
     assert filesystem_condition({"messages": given}) == "router"
     assert graph.invoke({"messages": given})["messages"][-1].text == "done"
+
+
+def test_what_the_builder_compiles_is_guarded() -> None:
+    graph = own_graph()
+    assert isinstance(graph, GuardedGraph)
+    with pytest.raises(FilesystemError, match=r"/\.\./x"):
+        graph.invoke({"messages": [HumanMessage("go")], "files": {"/../x": "1"}})
+    assert guarded(graph) is graph
+    assert inspect.signature(graph.builder.compile) == inspect.signature(
+        StateGraph(FilesystemState).compile
+    )

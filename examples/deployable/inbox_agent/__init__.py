@@ -1,0 +1,1 @@
+"""An agent that keeps what it is told in files."""

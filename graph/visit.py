@@ -1,0 +1,149 @@
+"""One visit of a graph to its parent: what it is handed, and what it hands back.
+
+What has a reducer is not handed over by value: the visitor's channel begins with it, so that it is
+not stored again, and what comes back is what the visitor did to it.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from langgraph.types import Command, Overwrite
+
+from langgraph_filesystem.parent import SEEN, Parent
+from langgraph_filesystem.state.changes import (
+    ChangedFiles,
+    changed_messages,
+    changed_seen,
+    differences,
+    whole_files,
+)
+from langgraph_filesystem.state.files import merge_files
+from langgraph_filesystem.state.messages import merge_messages
+from langgraph_filesystem.state.seeded import RecordedChannel
+
+__all__ = ("Visit",)
+
+_OURS = frozenset({"messages", "files", "seen", "routes", SEEN})
+_BY_VALUE = ("messages", "files")
+"""What is stored when it is given by value: a visit that waits shows it to people."""
+
+
+class Visit:
+    """What a graph is given for one visit, and what it made of it."""
+
+    def __init__(
+        self,
+        parent: Parent,
+        given: Mapping[str, Any],
+        *,
+        seeded: Collection[str],
+        inputs: Collection[str],
+    ) -> None:
+        parent.check(given)
+        self.values: dict[str, Any] = {}
+        """What the visitor's channels hold, as far as it got, and what it waits for."""
+        self.live: dict[str, RecordedChannel] = {}
+        """Those of its channels that have somebody else's reducer."""
+        self._parent = parent
+        self._own = {k: _normal(k, v) for k, v in given.items() if not self._is_parents(k, v)}
+        self.seeds = dict(self._seeds(seeded))
+        self.input = dict(self._inputs(seeded, inputs))
+
+    def update(self) -> Any:
+        """Return what the visitor changed: an update of the parent."""
+        writes = list(self._writes())
+        # A key may be written more than once, which a mapping can't say.
+        return dict(writes) if len(dict(writes)) == len(writes) else Command(update=writes)
+
+    def followed_by(self, command: Command[Any]) -> Command[Any]:
+        """Return the command by which the visitor was left, with what it had changed before."""
+        return replace(command, update=[*self._writes(), *command._update_as_tuples()])
+
+    def _is_parents(self, key: str, value: Any) -> bool:
+        """Say whether a value is the parent's: those stand in the input of each node."""
+        return key == SEEN or (self._parent.holds(key) and self._parent.get(key) is value)
+
+    def _source(self, key: str) -> str:
+        return self._parent.seen if key == "seen" else key
+
+    def _seeds(self, seeded: Collection[str]) -> Iterator[tuple[str, Any]]:
+        for key in seeded:
+            if key in self._own and key not in _BY_VALUE:
+                yield key, self._own[key]
+            elif self._parent.holds(self._source(key)):
+                value = self._parent.get(self._source(key))
+                known = key != "files" or self._parent.takes_edits
+                yield key, value if known else _normal(key, value)
+
+    def _inputs(
+        self, seeded: Collection[str], inputs: Collection[str]
+    ) -> Iterator[tuple[str, Any]]:
+        for key in inputs:
+            if key in seeded and key in _BY_VALUE and key in self._own:
+                # It takes the place of what the channel begins with.
+                yield key, Overwrite(self._own[key])
+            elif key not in seeded and key in self._own:
+                yield key, self._own[key]
+            elif key not in seeded and self._parent.holds(key):
+                yield key, self._parent.get(key)
+
+    def _begun(self, key: str, empty: Any) -> Any:
+        return self._own.get(key, self.seeds.get(key, empty))
+
+    def _writes(self) -> Iterator[tuple[str, Any]]:
+        """Yield all changes; a graph takes those whose keys it has."""
+        yield from self._messages()
+        if files := self._files():
+            yield "files", files
+        if self._parent.has(self._parent.seen) and (seen := self._seen()):
+            yield self._parent.seen, seen
+        for key in [key for key in self.values if key not in _OURS]:
+            yield from self._others(key)
+
+    def _messages(self) -> Iterator[tuple[str, Any]]:
+        before, after = self._begun("messages", []), self.values.get("messages", [])
+        removed, messages = changed_messages(before, after)
+        if removed and not self._parent.takes_moves:
+            yield "messages", removed
+            removed = []
+        if removed or messages:
+            yield "messages", [*removed, *messages]
+
+    def _files(self) -> dict[str, Any]:
+        files = self.values.get("files", {})
+        if isinstance(files, ChangedFiles) and "files" not in self._own:
+            changes = files.changes
+        else:
+            changes = differences(self._begun("files", {}), files)
+        if changes and not self._parent.takes_edits:
+            changes = whole_files(changes, files)
+            self._parent.check_reduced(changes)
+        return changes
+
+    def _seen(self) -> dict[str, str | None]:
+        return changed_seen(self._begun("seen", {}), self.values.get("seen", {}))
+
+    def _others(self, key: str) -> Iterator[tuple[str, Any]]:
+        written = self.live[key].written() if key in self.live else None
+        before = {**self.seeds, **self.input}
+        if written and self._parent.reduces(key):
+            yield from ((key, value) for value in written)
+        elif written != [] and not (key in before and _is_same(self.values[key], before[key])):
+            yield key, self.values[key]
+
+
+def _normal(key: str, value: Any) -> Any:
+    if key == "files":
+        return merge_files({}, [value])
+    return merge_messages([], [value]) if key == "messages" else value
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    try:
+        return bool(one == other)
+    except ValueError:
+        # Arrays compare to arrays.
+        return False
