@@ -18,7 +18,7 @@ BENCH := $(VENV)/.bench $(LINKS)
 .DEFAULT_GOAL := help
 # The links come after what they need, and the output of the checks stays in order.
 .NOTPARALLEL:
-.PHONY: help venv test lint types unit format demo bench soak clean
+.PHONY: help venv test lint types unit format demo dev bench soak clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,20 @@ format: $(DEV) ## Rewrite the sources to the house format
 
 demo: $(RUNTIME) ## See an agent work on files: no key, no network
 	$(BIN)/python -m langgraph_filesystem.demo
+
+# With this environment the server connects to nobody. It keeps threads and memories below the
+# directory that it runs in.
+OFFLINE := LANGGRAPH_CLI_NO_ANALYTICS=1 LANGGRAPH_NO_VERSION_CHECK=true LANGSMITH_TRACING=false
+SERVE_IN ?= .
+# Chosen here, as the server takes another one without a word when 2024 is in use.
+FREE_PORT := import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])
+
+dev: $(DEV) ## Start a LangGraph server, and say how to open it in Studio
+	@port=$${PORT:-$$($(BIN)/python -c '$(FREE_PORT)')}; url=http://127.0.0.1:$$port; \
+	echo "server: $$url"; \
+	echo "Studio: https://smith.langchain.com/studio/?baseUrl=$$url"; \
+	cd $(SERVE_IN) && exec env $(OFFLINE) $(abspath $(BIN))/langgraph dev --no-browser --no-reload \
+		--n-jobs-per-worker 10 --config $(abspath langgraph.json) --port $$port
 
 bench: $(BENCH) ## Measure against the peers
 	$(BIN)/python -m tests.benchmarks

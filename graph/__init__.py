@@ -15,43 +15,74 @@ if TYPE_CHECKING:
     )
     from langgraph_filesystem.command_model import CommandModel
     from langgraph_filesystem.guard import guarded
+    from langgraph_filesystem.nodes.choices import Choices
+    from langgraph_filesystem.postgres import aopen_postgres, open_postgres
     from langgraph_filesystem.sqlite import aopen_sqlite, open_sqlite
+    from langgraph_filesystem.state.backends.composite import CompositeBackend
+    from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+    from langgraph_filesystem.state.backends.remote import RemoteBackend
+    from langgraph_filesystem.state.backends.sandbox import SandboxBackend, SandboxUnavailable
+    from langgraph_filesystem.state.backends.shell import LocalShellBackend
     from langgraph_filesystem.state.backends.state import StateBackend
+    from langgraph_filesystem.state.backends.store import StoreBackend
     from langgraph_filesystem.state.errors import FilesystemError
     from langgraph_filesystem.state.files import FileData, FileEdit, merge_files
     from langgraph_filesystem.state.schema import FilesystemState
+    from langgraph_filesystem.subgraph import filesystem_node
 
 __all__ = (
+    "Choices",
     "CommandModel",
+    "CompositeBackend",
     "FileData",
     "FileEdit",
+    "FilesystemBackend",
     "FilesystemError",
     "FilesystemState",
+    "LocalShellBackend",
+    "RemoteBackend",
+    "SandboxBackend",
+    "SandboxUnavailable",
     "StateBackend",
+    "StoreBackend",
     "add_filesystem",
+    "aopen_postgres",
     "aopen_sqlite",
     "create_filesystem_agent",
     "filesystem_condition",
+    "filesystem_node",
     "filesystem_tools",
     "guarded",
     "merge_files",
+    "open_postgres",
     "open_sqlite",
 )
 
 _HOMES = {
+    "Choices": "nodes.choices",
     "CommandModel": "command_model",
+    "CompositeBackend": "state.backends.composite",
     "FileData": "state.files",
     "FileEdit": "state.files",
+    "FilesystemBackend": "state.backends.filesystem",
     "FilesystemError": "state.errors",
     "FilesystemState": "state.schema",
+    "LocalShellBackend": "state.backends.shell",
+    "RemoteBackend": "state.backends.remote",
+    "SandboxBackend": "state.backends.sandbox",
+    "SandboxUnavailable": "state.backends.sandbox",
     "StateBackend": "state.backends.state",
+    "StoreBackend": "state.backends.store",
     "add_filesystem": "builder",
+    "aopen_postgres": "postgres",
     "aopen_sqlite": "sqlite",
     "create_filesystem_agent": "agent",
     "filesystem_condition": "builder",
+    "filesystem_node": "subgraph",
     "filesystem_tools": "builder",
     "guarded": "guard",
     "merge_files": "state.files",
+    "open_postgres": "postgres",
     "open_sqlite": "sqlite",
 }
 

@@ -20,7 +20,9 @@ from langgraph_filesystem.builder import (
     working_operations,
 )
 from langgraph_filesystem.guard import guarded
-from langgraph_filesystem.nodes.model import after_model, load_model, model_node
+from langgraph_filesystem.labels import add_labelled_edges, node_metadata
+from langgraph_filesystem.nodes.model import after_model, model_node
+from langgraph_filesystem.nodes.models import Models, load_model
 from langgraph_filesystem.nodes.prepare import prepare_node
 from langgraph_filesystem.nodes.respond import respond_node, response_type
 from langgraph_filesystem.nodes.settings import Settings, TokenCounter
@@ -74,7 +76,8 @@ def create_filesystem_agent(
         read_before_edit: Refuse to change a file whose content the agent does not know.
         response_format: A schema, or a pair of prompt and schema, for `structured_response`.
         state_schema: `FilesystemState`, or a schema of yours that extends it.
-        context_schema: The schema of what is passed as `context` to a run.
+        context_schema: The schema of what is passed as `context` to a run. With `Choices`, or a
+            schema that extends it, runs choose model, prompt, operations and eviction limit.
         checkpointer: Where threads are kept, such as from `open_sqlite`.
         store: What lasts across threads.
         interrupt_before: Nodes to stop before.
@@ -89,17 +92,22 @@ def create_filesystem_agent(
     check_schema(state_schema)
     if system_prompt is not None and not isinstance(system_prompt, str | SystemMessage):
         raise ValueError(f"`system_prompt` must be text or a SystemMessage, not {system_prompt!r}.")
-    chat, own_tools = load_model(model), as_tools(tools or ())
+    models, own_tools = Models(load_model(model)), as_tools(tools or ())
     chosen = working_operations(operations, settings)
     descriptions = checked_descriptions(tool_descriptions, chosen)
     end = "respond" if response_format is not None else END
     builder = _builder(state_schema, context_schema, response_format)
-    builder.add_node("prepare", prepare_node(), input_schema=Conversation)
+    builder.add_node(
+        "prepare",
+        prepare_node(models, chosen),
+        input_schema=Conversation,
+        metadata=node_metadata("prepare"),
+    )
     add_nodes(builder, chosen, own_tools, settings, then="model", end=end)
     builder.add_node(
         "model",
         model_node(
-            chat,
+            models,
             chosen,
             own_tools,
             settings,
@@ -107,12 +115,18 @@ def create_filesystem_agent(
             descriptions=descriptions,
         ),
         input_schema=Conversation,
+        metadata=node_metadata("model"),
     )
     builder.add_edge(START, "prepare")
     builder.add_edge("prepare", "evict")
-    builder.add_conditional_edges("model", after_model(end), ["router", end])
+    add_labelled_edges(builder, "model", after_model(end), {"router": "calls", end: "no calls"})
     if end != END:
-        builder.add_node("respond", respond_node(chat, response_format), input_schema=Conversation)
+        builder.add_node(
+            "respond",
+            respond_node(models, response_format),
+            input_schema=Conversation,
+            metadata=node_metadata("respond"),
+        )
         builder.add_edge("respond", END)
     compiled = builder.compile(
         checkpointer=checkpointer,

@@ -7,6 +7,8 @@ They are LangGraph's own saver and store, on a pool of connections, with their t
 graphs that run in many processes, or on many machines: one file of SQLite has one writer at a time.
 """
 
+import asyncio
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, NamedTuple
@@ -18,6 +20,13 @@ __all__ = ("PostgresPersistence", "aopen_postgres", "open_postgres")
 
 _CONNECTIONS = 10
 """At most, for each process: PostgreSQL itself takes 100 unless it is told otherwise."""
+
+
+_TRY = "SELECT pg_try_advisory_lock(7234982310) AS first"
+_LET = "SELECT pg_advisory_unlock(7234982310)"
+_PAUSE = 0.05
+"""Processes that begin at once make the tables one after the other. They ask again and again: one
+that waits in the database would keep an index from being built there."""
 
 
 class PostgresPersistence(NamedTuple):
@@ -40,14 +49,20 @@ def open_postgres(uri: str, *, connections: int = _CONNECTIONS) -> Iterator[Post
     with ConnectionPool(
         uri,
         min_size=1,
-        max_size=connections,
+        max_size=max(2, connections),
         open=True,
         connection_class=Connection[dict[str, Any]],
         kwargs=_options(),
     ) as pool:
         saver, store = PostgresSaver(pool), PostgresStore(pool)
-        saver.setup()
-        store.setup()
+        with pool.connection() as connection:
+            while not _is_first(connection.execute(_TRY).fetchone()):
+                time.sleep(_PAUSE)
+            try:
+                saver.setup()
+                store.setup()
+            finally:
+                connection.execute(_LET)
         yield PostgresPersistence(saver, store)
 
 
@@ -66,14 +81,20 @@ async def aopen_postgres(
     async with AsyncConnectionPool(
         uri,
         min_size=1,
-        max_size=connections,
+        max_size=max(2, connections),
         open=False,
         connection_class=AsyncConnection[dict[str, Any]],
         kwargs=_options(),
     ) as pool:
         saver, store = AsyncPostgresSaver(pool), AsyncPostgresStore(pool)
-        await saver.setup()
-        await store.setup()
+        async with pool.connection() as connection:
+            while not _is_first(await (await connection.execute(_TRY)).fetchone()):
+                await asyncio.sleep(_PAUSE)
+            try:
+                await saver.setup()
+                await store.setup()
+            finally:
+                await connection.execute(_LET)
         yield PostgresPersistence(saver, store)
 
 
@@ -82,6 +103,10 @@ def _options() -> dict[str, Any]:
     from psycopg.rows import dict_row
 
     return {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+
+
+def _is_first(row: dict[str, Any] | None) -> bool:
+    return bool(row and row["first"])
 
 
 def _needs_extra(missing: ImportError) -> ImportError:

@@ -36,7 +36,7 @@ def aopen_database(path: Path) -> AbstractAsyncContextManager[Any]:
     return aopen_sqlite(path) if not _is_postgres() else aopen_postgres(uri_of(path))
 
 
-def uri_of(path: Path) -> str:
+def uri_of(path: Path, template: str = _TEMPLATE) -> str:
     """Return the address of the PostgreSQL database that belongs to a path."""
     import psycopg
 
@@ -45,7 +45,7 @@ def uri_of(path: Path) -> str:
     with psycopg.connect(server, autocommit=True) as connection:
         found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name])
         if found.fetchone() is None:
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE}")
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
     return _with_database(server, name)
 
 

@@ -1,19 +1,32 @@
 """The deployed graph: importable by its module path, without a key, and without a checkpointer."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from langgraph.runtime import Runtime, ServerInfo
+from langgraph.store.memory import InMemoryStore
+from langgraph_sdk.runtime import _ExecutionRuntime, _ReadRuntime
 
 from langgraph_filesystem import deploy
+from langgraph_filesystem.context import AgentContext
+from langgraph_filesystem.state.backends.state import StateBackend
 from tests.scripted import answers
 
 ROOT = Path(__file__).parent.parent.parent
 
 
+def typed(commands: str) -> Any:
+    return {"messages": [{"role": "user", "content": commands}]}
+
+
 def test_langgraph_json_names_the_graph_by_its_module() -> None:
     graphs = json.loads((ROOT / "langgraph.json").read_text())["graphs"]
-    assert graphs == {"agent": "langgraph_filesystem.deploy:graph"}
+    assert graphs == {"agent": "langgraph_filesystem.deploy:agent"}
 
 
 def test_the_server_brings_checkpointer_and_store() -> None:
@@ -22,11 +35,84 @@ def test_the_server_brings_checkpointer_and_store() -> None:
 
 
 def test_without_a_model_named_it_takes_typed_commands() -> None:
-    task = {"role": "user", "content": 'write_file /a.txt "hi"\nls /'}
-    state = deploy.graph.invoke({"messages": [task]})
-    assert [message.text for message in answers(state)][1] == "/a.txt"
+    state = deploy.graph.invoke(typed('write_file /a.txt "hi"\nread_file /a.txt'))
+    assert "hi" in answers(state)[1].text
 
 
 def test_the_environment_names_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LANGGRAPH_FILESYSTEM_MODEL", "openai:gpt-5")
     assert deploy.chosen_model() == "openai:gpt-5"
+
+
+def test_no_mount_runs_commands() -> None:
+    assert "execute" not in deploy.graph.get_graph().nodes
+
+
+def test_the_server_always_gets_the_same_graph() -> None:
+    store = InMemoryStore()
+    for access in ("assistants.read", "threads.read", "threads.update"):
+        assert deploy.agent(_ReadRuntime(access_context=access, store=store)) is deploy.graph
+    for context in (None, {}, {"evict_over": 5}):
+        runtime: Any = _ExecutionRuntime(
+            access_context="threads.create_run", store=store, context=context
+        )
+        assert deploy.agent(runtime) is deploy.graph
+
+
+def test_a_context_that_is_wrong_is_refused_before_the_run() -> None:
+    runtime: Any = _ExecutionRuntime(
+        access_context="threads.create_run", store=InMemoryStore(), context={"modle": "x"}
+    )
+    with pytest.raises(ValueError, match="`modle`: there is no such field"):
+        deploy.agent(runtime)
+
+
+class User(dict[str, Any]):
+    """A user as the server gives it."""
+
+    @property
+    def identity(self) -> str:
+        return str(self["identity"])
+
+
+def runtime_of(identity: str = "", assistant: str = "", **context: Any) -> Runtime[Any]:
+    user: Any = User(identity=identity) if identity else None
+    server = ServerInfo(assistant_id=assistant, graph_id="agent", user=user)
+    return Runtime(context=AgentContext(**context), server_info=server if assistant else None)
+
+
+def test_memories_are_those_of_the_user_whichever_assistant_is_asked() -> None:
+    one = deploy.memories_of(runtime_of("ann", "assistant-1"))
+    assert one == deploy.memories_of(runtime_of("ann", "assistant-2", user_id="bob"))
+    assert one != deploy.memories_of(runtime_of("bob", "assistant-1"))
+    assert one == deploy.memories_of(runtime_of(user_id="ann"))
+    assert deploy.memories_of(runtime_of()) == deploy.memories_of(runtime_of("", "assistant-1"))
+    assert deploy.memories_of(Runtime()) == deploy.memories_of(runtime_of())
+
+
+def test_workspace_is_there_when_the_deployment_permits_roots(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LANGGRAPH_FILESYSTEM_ROOTS", raising=False)
+    assert set(deploy.mounted()) == {"/", "/memories"}
+    roots = [tmp_path / "one", tmp_path / "two"]
+    for root in roots:
+        root.mkdir()
+    monkeypatch.setenv("LANGGRAPH_FILESYSTEM_ROOTS", os.pathsep.join(map(str, roots)))
+    workspace = deploy.mounted()["/workspace"]
+    for root in roots:
+        (root / "own.txt").write_text(root.name)
+        disk = workspace(runtime_of(root=str(root)))
+        assert disk.read("/own.txt").file_data["content"] == root.name
+    assert isinstance(workspace(runtime_of()), StateBackend)
+    assert isinstance(workspace(Runtime()), StateBackend)
+
+
+def test_a_root_that_is_not_there_is_noticed_at_the_start(tmp_path: Path) -> None:
+    program = "import langgraph_filesystem.deploy"
+    environment = {**os.environ, "LANGGRAPH_FILESYSTEM_ROOTS": str(tmp_path / "missing")}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode != 0
+    assert "missing" in done.stderr.splitlines()[-1]

@@ -47,6 +47,15 @@ async def work(uri: str, process: int) -> None:
         await asyncio.gather(*(one(f"{process}-{thread}") for thread in range(THREADS)))
 
 
+def test_processes_that_begin_at_once_on_an_empty_database_all_find_its_tables(
+    tmp_path: Path,
+) -> None:
+    uri = uri_of(tmp_path, template="template0")
+    program = f"from langgraph_filesystem import open_postgres\nwith open_postgres({uri!r}): pass"
+    workers = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(4)]
+    assert [worker.wait(timeout=120) for worker in workers] == [0] * 4
+
+
 def test_ten_processes_with_twenty_threads_each_lose_and_mix_nothing(tmp_path: Path) -> None:
     uri = uri_of(tmp_path)
     workers = [

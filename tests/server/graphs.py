@@ -1,0 +1,36 @@
+"""Graphs of the tests, for the server to load by their module."""
+
+import asyncio
+import os
+
+from langchain_core.tools import tool
+from langgraph.graph import START, StateGraph
+
+from langgraph_filesystem import CommandModel, FilesystemState, create_filesystem_agent
+from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.backends.shell import LocalShellBackend
+from langgraph_filesystem.subgraph import filesystem_node
+
+__all__ = ("disk", "parent", "shell")
+
+
+@tool
+async def wait(seconds: float) -> str:
+    """Wait."""
+    await asyncio.sleep(seconds)
+    return f"waited {seconds}"
+
+
+_directory = os.environ["TEST_DISK"]
+
+disk = create_filesystem_agent(
+    CommandModel(), [wait], mounts={"/disk": FilesystemBackend(_directory)}, name="disk"
+)
+shell = create_filesystem_agent(
+    CommandModel(), mounts={"/disk": LocalShellBackend(_directory)}, name="shell"
+)
+_worker = create_filesystem_agent(CommandModel(), name="worker")
+_builder = StateGraph(FilesystemState)
+_builder.add_node("worker", filesystem_node(_worker))
+_builder.add_edge(START, "worker")
+parent = _builder.compile(name="parent")

@@ -1,0 +1,78 @@
+"""A graph with an agent inside it, on a real server."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from langgraph.graph import START, StateGraph
+
+from langgraph_filesystem import (
+    CommandModel,
+    FilesystemState,
+    create_filesystem_agent,
+    filesystem_node,
+    guarded,
+)
+from tests.server.driving import typed
+from tests.server.serving import Server, configuration, serving
+
+TASK = """\
+read_file /a
+delete /b
+
+edit_file /a one ONE
+
+write_file /c c
+"""
+
+
+def composed() -> Any:
+    """Return a parent whose agent stops inside, before it writes a file."""
+    agent = create_filesystem_agent(CommandModel(), interrupt_before=["write_file"])
+    builder = StateGraph(FilesystemState)
+    builder.add_node("agent", filesystem_node(agent))
+    builder.add_edge(START, "agent")
+    return guarded(builder.compile())
+
+
+graph = composed()
+
+
+@pytest.fixture(scope="module", params=["kept in SQLite", "kept by the server"])
+def server(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Server]:
+    graphs = {"parent": "tests.server.test_composition:graph"}
+    config = configuration(graphs=graphs)
+    if request.param == "kept by the server":
+        config = {"dependencies": ["."], "graphs": graphs}
+    with serving(tmp_path_factory.mktemp("composed"), config=config) as started:
+        yield started
+
+
+def test_a_visit_that_waits_is_shown_edited_and_resumed(server: Server) -> None:
+    client = server.sync
+    thread = client.threads.create()["thread_id"]
+    given = {**typed(TASK), "files": {"/a": "one two", "/b": "b", "/kept": "k"}}
+    chunks = list(
+        client.runs.stream(
+            thread, "parent", input=given, stream_mode="updates", stream_subgraphs=True
+        )
+    )
+    inside = [chunk for chunk in chunks if chunk.event.startswith("updates|agent:")]
+    assert {node for chunk in inside for node in chunk.data} >= {"model", "edit_file", "delete"}
+
+    state: Any = client.threads.get_state(thread, subgraphs=True)
+    assert state["next"] == ["agent"]
+    assert set(state["values"]["files"]) == {"/a", "/b", "/kept"}
+    visit = state["tasks"][0]["state"]
+    assert visit["next"] == ["write_file"]
+    contents = {path: file["content"] for path, file in visit["values"]["files"].items()}
+    assert contents == {"/a": "ONE two", "/kept": "k"}
+
+    edited = {"files": {"/human": "h", "/kept": None}}
+    client.threads.update_state(thread, edited, checkpoint=visit["checkpoint"])
+    while client.threads.get_state(thread)["next"]:
+        done: Any = client.runs.wait(thread, "parent", input=None)
+    contents = {path: file["content"] for path, file in done["files"].items()}
+    assert contents == {"/a": "ONE two", "/c": "c", "/human": "h"}
+    history: Any = client.threads.get_history(thread)
+    assert set(history[0]["values"]["files"]) == {"/a", "/c", "/human"}

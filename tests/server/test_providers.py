@@ -1,0 +1,178 @@
+"""Real provider clients on our operations, against loopback servers with scripted replies."""
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+import anthropic
+import jsonschema_rs
+import openai
+import pytest
+from langchain_anthropic import ChatAnthropic
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessageChunk, HumanMessage
+from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
+
+from langgraph_filesystem import create_filesystem_agent
+from langgraph_filesystem.nodes.operations import OPERATIONS
+from tests.scripted import answers
+from tests.server.providers import Provider, Reply, Request, providing
+
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
+    "gg=="
+)
+GIVEN: Any = {"messages": [HumanMessage("go")]}
+Maker = Callable[[Provider], BaseChatModel]
+
+
+def with_openai(provider: Provider) -> BaseChatModel:
+    return ChatOpenAI(
+        model="gpt-4o",
+        base_url=f"{provider.url}/v1",
+        api_key=SecretStr("none"),
+        max_retries=1,
+        stream_usage=True,
+    )
+
+
+def with_anthropic(provider: Provider) -> BaseChatModel:
+    return ChatAnthropic(
+        model_name="claude-scripted",
+        base_url=provider.url,
+        api_key=SecretStr("none"),
+        max_retries=1,
+        timeout=None,
+        stop=None,
+    )
+
+
+@pytest.fixture(params=[with_openai, with_anthropic])
+def maker(request: pytest.FixtureRequest) -> Maker:
+    made: Maker = request.param
+    return made
+
+
+def tools_of(request: Request) -> dict[str, Any]:
+    """Return the schemas that a provider was sent, by name."""
+    schemas = {}
+    for tool in request["tools"]:
+        function = tool.get("function") or tool
+        schemas[function["name"]] = function.get("parameters") or function.get("input_schema")
+        assert function["description"]
+    return schemas
+
+
+def test_every_schema_that_arrives_is_valid(maker: Maker) -> None:
+    with providing([Reply("hello")]) as provider:
+        agent = create_filesystem_agent(maker(provider))
+        assert agent.invoke(GIVEN)["messages"][-1].text == "hello"
+    [request] = provider.requests
+    schemas = tools_of(request)
+    assert set(schemas) == OPERATIONS.keys() - {"execute"}
+    for name, schema in schemas.items():
+        jsonschema_rs.meta.validate(schema)
+        assert schema["type"] == "object", name
+        assert "$ref" not in str(schema), name
+        for field in schema["properties"].values():
+            assert field["description"], name
+    system = str(request.get("system") or request["messages"][0])
+    assert "## Files" in system
+    assert provider.unknown == []
+
+
+PARALLEL = [
+    Reply(
+        "Both at once.",
+        [
+            ("call_1", "write_file", {"file_path": "/a.txt", "content": "one"}),
+            ("call_2", "write_file", {"file_path": "/b.txt", "content": "two"}),
+            ("call_3", "read_file", {"file_path": "/a.txt"}),
+            ("call_4", "read_file", {"file_path": "/missing.txt"}),
+        ],
+    ),
+    Reply("done"),
+]
+
+
+def test_parallel_calls_are_answered_as_the_provider_wants_it(maker: Maker) -> None:
+    with providing(PARALLEL) as provider:
+        state = create_filesystem_agent(maker(provider)).invoke(GIVEN)
+    assert {path: file["content"] for path, file in state["files"].items()} == {
+        "/a.txt": "one",
+        "/b.txt": "two",
+    }
+    assert state["messages"][-1].text == "done"
+    assert answered_ids(provider.requests[1]) == ["call_1", "call_2", "call_3", "call_4"]
+
+
+def answered_ids(request: Request) -> list[str]:
+    """Return the ids of the answers that a provider was sent behind the calls."""
+    ids = [m["tool_call_id"] for m in request["messages"] if m["role"] == "tool"]
+    for message in request["messages"]:
+        blocks = message["content"] if isinstance(message["content"], list) else []
+        ids += [b["tool_use_id"] for b in blocks if b.get("type") == "tool_result"]
+    return sorted(ids)
+
+
+async def test_words_and_calls_stream(maker: Maker) -> None:
+    with providing(PARALLEL) as provider:
+        agent = create_filesystem_agent(maker(provider))
+        parts: Any = [p async for p in agent.astream(GIVEN, stream_mode=["messages", "values"])]
+    assert all(request["stream"] for request in provider.requests)
+    chunks = [data[0] for mode, data in parts if mode == "messages"]
+    words = [c.text for c in chunks if isinstance(c, AIMessageChunk) and c.text]
+    assert "".join(words) == "Both at once.done"
+    assert len(words) > 2
+    state = parts[-1][1]
+    assert {m.tool_call_id: m.status for m in answers(state)} == {
+        "call_1": "success",
+        "call_2": "success",
+        "call_3": "success",
+        "call_4": "error",
+    }
+    assert state["files"]["/b.txt"]["content"] == "two"
+
+
+def test_an_image_reaches_the_model_as_an_image(maker: Maker) -> None:
+    look = Reply(calls=[("call_1", "read_file", {"file_path": "/dot.png"})])
+    image = {"content": base64.b64encode(PNG).decode(), "encoding": "base64"}
+    with providing([look, Reply("a dot")]) as provider:
+        state = create_filesystem_agent(maker(provider)).invoke(
+            {**GIVEN, "files": {"/dot.png": image}}
+        )
+    assert state["messages"][-1].text == "a dot"
+    sent = str(provider.requests[1]["messages"])
+    assert image["content"] in sent
+    assert "image" in sent
+
+
+ERRORS: dict[int, Any] = {
+    429: (openai.RateLimitError, anthropic.RateLimitError),
+    500: (openai.InternalServerError, anthropic.InternalServerError),
+    400: (openai.BadRequestError, anthropic.BadRequestError),
+}
+
+
+@pytest.mark.parametrize("status", ERRORS)
+@pytest.mark.parametrize("mode", ["invoke", "stream"])
+async def test_an_error_of_the_provider_ends_the_run_as_what_it_is(
+    maker: Maker, status: int, mode: str
+) -> None:
+    with providing(lambda _: Reply("no luck", status=status)) as provider:
+        agent = create_filesystem_agent(maker(provider))
+        with pytest.raises(ERRORS[status], match="no luck"):
+            await (agent.ainvoke(GIVEN) if mode == "invoke" else streamed(agent))
+    assert len(provider.requests) == (1 if status == 400 else 2)
+
+
+async def streamed(agent: Any) -> list[Any]:
+    return [part async for part in agent.astream(GIVEN, stream_mode="messages")]
+
+
+def test_what_passes_by_itself_is_not_noticed(maker: Maker) -> None:
+    with providing([Reply("wait", status=429), *PARALLEL]) as provider:
+        state = create_filesystem_agent(maker(provider)).invoke(GIVEN)
+    assert state["messages"][-1].text == "done"
+    assert len(provider.requests) == 3
