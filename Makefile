@@ -35,7 +35,7 @@ types: $(DEV) ## Check the types
 	$(BIN)/mypy
 
 unit: $(DEV) ## Run the tests
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --dist loadscope
 
 format: $(DEV) ## Rewrite the sources to the house format
 	$(BIN)/ruff check --fix-only .

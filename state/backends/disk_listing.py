@@ -1,6 +1,7 @@
 """What is in a directory on disk: every entry that can be named, and how many can't."""
 
 import os
+import re
 import stat
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -14,6 +15,9 @@ __all__ = ("list_directory",)
 
 Entry: TypeAlias = "os.DirEntry[str]"
 
+_ODD = re.compile(r"/\.(?:~|langgraph)|[\\:]")
+"""In names: what may be ours, or no part of a path."""
+
 
 def list_directory(jail: Jail, path: str) -> LsResult:
     """Return the entries of a directory: names and kinds, which the directory itself knows.
@@ -22,26 +26,27 @@ def list_directory(jail: Jail, path: str) -> LsResult:
     """
     start = path.rstrip("/") + "/"
     with jail.scandir(path) as found, explaining(path):
-        visible = [e for e in found if e.name[0] != "." or not jail.hides(path, e.name)]
-        entries = visible if _is_plain(start, visible) else _named(jail, start, visible)
+        entries = list(found)
+        unnamed = 0
+        if not _is_plain(start, entries):
+            visible = [entry for entry in entries if not jail.hides(path, entry.name)]
+            entries = [entry for entry in visible if jail.can_name(start + entry.name)]
+            unnamed = len(visible) - len(entries)
         # Some file systems are asked for the kind of an entry: then the directory must be open.
         infos: list[FileInfo] = [
-            {"path": start + e.name, "is_dir": e.is_dir(follow_symlinks=False)} for e in entries
+            {"path": start + entry.name, "is_dir": entry.is_dir(follow_symlinks=False)}
+            for entry in entries
         ]
         links = [place for place, entry in enumerate(entries) if entry.is_symlink()]
     for place in links:
         infos[place]["is_dir"] = _leads_to_directory(jail, infos[place]["path"])
-    return LsResult(entries=infos, note=_note(len(visible) - len(entries)))
+    return LsResult(entries=infos, note=_note(unnamed))
 
 
 def _is_plain(start: str, entries: Sequence[Entry]) -> bool:
-    """Say whether it is clear at a glance that all these can be asked for."""
-    names = "".join([entry.name for entry in entries])
-    return names.isascii() and "\\" not in names and ":" not in names and len(start) < 3_000
-
-
-def _named(jail: Jail, start: str, entries: Sequence[Entry]) -> list[Entry]:
-    return [entry for entry in entries if jail.can_name(start + entry.name)]
+    """Say whether it is clear at a glance that none is ours, and all can be asked for."""
+    names = "/".join([start, *[entry.name for entry in entries]])
+    return len(start) < 3_000 and names.isascii() and not _ODD.search(names)
 
 
 def _leads_to_directory(jail: Jail, link: str) -> bool:

@@ -9,7 +9,6 @@ come to another message, the calls of the ones before it are answered and stored
 """
 
 import json
-from collections.abc import Callable
 from typing import Any, Protocol
 
 __all__ = ("Journal", "Note", "Shelf")
@@ -56,13 +55,6 @@ class Journal:
         scope, name = _parts(once)
         value = self._shelf.get(scope, name)
         return None if value is None else _read(value)
-
-    def is_done(self, once: str, digest: Callable[[str], str | None]) -> Note | None:
-        """Return the note of a call whose effect is there: a path now has the noted digest."""
-        note = self.find(once)
-        if note is None or "path" not in note:
-            return None
-        return note if digest(note["path"]) == note["after"] else None
 
 
 def _parts(once: str) -> tuple[str, str]:

@@ -25,7 +25,13 @@ async def aside(function: Callable[..., R], *args: Any) -> R:
     can't give back unless it gets a thread too.
     """
     run = copy_context().run
-    return await asyncio.get_running_loop().run_in_executor(_threads, run, function, *args)
+    running = asyncio.get_running_loop().run_in_executor(_threads, run, function, *args)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        # It can't be called back: who holds a key must not give it away before it is done.
+        await asyncio.wait([running])
+        raise
 
 
 async def each(io: Io, work: Callable[[T], Coroutine[Any, Any, R]], items: Sequence[T]) -> list[R]:

@@ -1,178 +1,22 @@
-"""Commands of both shells: they end, nothing of them lives on, and they are run once."""
+"""Commands of both shells: how they end is told, and they are run once."""
 
 import asyncio
-import contextlib
-import os
-import signal
-import subprocess
-import sys
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from blockbuster import blockbuster_ctx
 
 from langgraph_filesystem.state.backends.commands import DiskWithCommands
 from langgraph_filesystem.state.backends.protocol import ExecuteResponse, Outcome
 from langgraph_filesystem.state.backends.sandbox import SandboxBackend
 from langgraph_filesystem.state.backends.shell import LocalShellBackend
-from tests.state.backends.commanded import BACKENDS, alive, marker, wait_for_end
+from tests.state.backends.commanded import BACKENDS
 
 
 @pytest.fixture(params=BACKENDS)
 def shell(request: pytest.FixtureRequest, tmp_path: Path) -> DiskWithCommands:
     backend: DiskWithCommands = request.param(tmp_path)
     return backend
-
-
-TREES = {
-    "in the background": "sleep {} &",
-    "a grandchild that holds the pipe": "(sh -c 'sleep {}; :' &)",
-    "nohup": "nohup sleep {} >nohup.out 2>&1 &",
-    "setsid": "setsid sleep {} &",
-    "a daemon that forks twice": "setsid sh -c 'sh -c \"sleep {}; :\" & exit' </dev/null &",
-    "200 children": "for n in $(seq 200); do sleep {} & done",
-    "stopped": "sleep {} & kill -STOP $!",
-    "ignores every signal": "sh -c 'trap \"\" TERM HUP INT QUIT; while :; do sleep {}; done' &",
-    "a subshell that goes on": "(while :; do sleep 0.1; : {}; done) & sh -c 'sleep {}' &",
-}
-
-
-class Watched:
-    """What was alive when a command said that all had begun."""
-
-    def __init__(self, mark: str) -> None:
-        self.mark = mark
-        self.begun: list[int] = []
-        self.said = ""
-        self.ready = asyncio.Event()
-
-    def __call__(self, text: str) -> None:
-        self.said += text
-        if "ready" in self.said and not self.begun:
-            self.begun = alive(self.mark)
-            self.ready.set()
-
-
-def told(tree: str, mark: str, then: str) -> str:
-    # The background may need a moment before it is what it is going to be.
-    return f"{TREES[tree].replace('{}', mark)}\nsleep 0.1; echo ready; {then}"
-
-
-@pytest.mark.parametrize("tree", TREES)
-async def test_nothing_lives_on_when_a_command_ends(shell: DiskWithCommands, tree: str) -> None:
-    watched = Watched(marker())
-    began = time.monotonic()
-    response = await shell.aexecute(
-        told(tree, watched.mark, "sleep 0.2; exit 7"), on_output=watched
-    )
-    assert (response.output, response.exit_code) == ("ready\n", 7)
-    assert watched.begun
-    assert alive(watched.mark) == []
-    assert time.monotonic() - began < 30
-
-
-@pytest.mark.parametrize("tree", TREES)
-async def test_nothing_lives_on_when_its_time_is_up(shell: DiskWithCommands, tree: str) -> None:
-    watched = Watched(marker())
-    command = told(tree, watched.mark, f"sleep {watched.mark}")
-    response = await shell.aexecute(command, timeout=1.5, on_output=watched)
-    assert response.output == "ready\n"
-    assert (response.timed_out, response.exit_code, response.signal) == (True, None, "SIGKILL")
-    assert watched.begun
-    assert alive(watched.mark) == []
-
-
-@pytest.mark.parametrize("tree", TREES)
-async def test_nothing_lives_on_when_it_is_cancelled(shell: DiskWithCommands, tree: str) -> None:
-    watched = Watched(marker())
-    command = told(tree, watched.mark, f"sleep {watched.mark}")
-    running = asyncio.create_task(shell.aexecute(command, on_output=watched))
-    await asyncio.wait_for(watched.ready.wait(), 30)
-    running.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running
-    assert watched.begun
-    assert alive(watched.mark) == []
-
-
-async def test_nothing_lives_on_when_it_is_cancelled_twice(shell: DiskWithCommands) -> None:
-    watched = Watched(marker())
-    command = told("setsid", watched.mark, f"sleep {watched.mark}")
-    running = asyncio.create_task(shell.aexecute(command, on_output=watched))
-    await asyncio.wait_for(watched.ready.wait(), 30)
-    for _ in range(2):
-        running.cancel()
-        await asyncio.sleep(0)
-    with pytest.raises(asyncio.CancelledError):
-        await running
-    assert await asyncio.to_thread(wait_for_end, watched.mark) == []
-
-
-def test_nothing_lives_on_when_the_event_loop_is_closed_under_it(shell: DiskWithCommands) -> None:
-    mark = marker()
-    loop = asyncio.new_event_loop()
-    running = shell.aexecute(f"setsid sleep {mark} & sleep {mark}")
-    task = loop.create_task(running)
-    until = time.monotonic() + 30
-    while len(alive(mark)) < 2 and time.monotonic() < until:
-        loop.run_until_complete(asyncio.sleep(0.05))
-    assert len(alive(mark)) >= 2
-    # As a careless program does: the task is dropped, and with it the coroutine.
-    task._log_destroy_pending = False  # type: ignore[attr-defined]
-    del task
-    running.close()
-    assert wait_for_end(mark) == []
-    loop.close()
-
-
-_AGENT = """
-import sys
-from langgraph_filesystem.state.backends.{module} import {name}
-{name}(sys.argv[1]).execute("setsid sleep " + sys.argv[2] + " & sleep " + sys.argv[2])
-"""
-
-
-@contextlib.contextmanager
-def agent(kind: type, directory: Path, mark: str) -> Any:
-    """Run an agent that waits for a command, in a process of its own."""
-    script = _AGENT.format(module=kind.__module__.rpartition(".")[2], name=kind.__name__)
-    argv = [sys.executable, "-c", script, str(directory), mark]
-    with subprocess.Popen(argv, start_new_session=True, stderr=subprocess.PIPE) as process:
-        try:
-            until = time.monotonic() + 60
-            # The agent has the mark in its own command line, twice it is in the command's.
-            while len(alive(mark)) < 4 and time.monotonic() < until:
-                time.sleep(0.05)
-            yield process
-        finally:
-            process.kill()
-
-
-@pytest.mark.parametrize("kind", BACKENDS)
-def test_nothing_lives_on_when_the_agent_is_killed(kind: type, tmp_path: Path) -> None:
-    mark = marker()
-    with agent(kind, tmp_path, mark) as process:
-        assert len(alive(mark)) >= 4
-        process.kill()
-        process.wait()
-        assert wait_for_end(mark) == []
-
-
-@pytest.mark.parametrize("to_group", [True, False])
-@pytest.mark.parametrize("kind", BACKENDS)
-def test_a_keyboard_interrupt_ends_a_command(kind: type, to_group: bool, tmp_path: Path) -> None:
-    mark = marker()
-    with agent(kind, tmp_path, mark) as process:
-        # A terminal interrupts the whole group, a supervisor of processes only the one.
-        send = os.killpg if to_group else os.kill
-        send(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=30)
-        assert process.returncode != 0
-        assert b"KeyboardInterrupt" in said
-        assert alive(mark) == []
 
 
 @pytest.mark.parametrize(
@@ -236,102 +80,6 @@ def test_the_timeout_of_the_backend_holds_where_none_is_given(
     shell: Any = kind(tmp_path, timeout=1)  # type: ignore[call-arg]
     assert shell.execute("echo early; sleep 60").timed_out
     assert not shell.execute("sleep 1.5", timeout=60).timed_out
-
-
-def test_a_command_runs_from_any_thread_and_within_a_loop(shell: DiskWithCommands) -> None:
-    found: list[str] = []
-
-    async def within() -> None:
-        found.append(shell.execute("echo loop").output)
-
-    def thread() -> None:
-        found.append(shell.execute("echo thread").output)
-        asyncio.run(within())
-
-    running = threading.Thread(target=thread)
-    running.start()
-    running.join()
-    asyncio.run(within())
-    assert found == ["thread\n", "loop\n", "loop\n"]
-
-
-def test_a_loop_of_the_thread_stays_its_loop(shell: DiskWithCommands) -> None:
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    try:
-        shell.execute("true")
-        assert asyncio.get_event_loop_policy().get_event_loop() is loop
-    finally:
-        asyncio.set_event_loop(None)
-        loop.close()
-
-
-async def test_nothing_blocks_the_event_loop(shell: DiskWithCommands) -> None:
-    with blockbuster_ctx():
-        flood = shell.aexecute("yes | head -c 1000000", on_output=lambda _: None, once="t.m.0")
-        assert (await flood).truncated
-
-
-async def test_many_commands_leave_nothing_open(shell: DiskWithCommands) -> None:
-    async def count() -> int:
-        await asyncio.gather(*(shell.aexecute(f"echo {n}", timeout=60) for n in range(20)))
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(shell.aexecute("sleep 60"), 0.2)
-        return len(os.listdir("/dev/fd"))
-
-    first = await count()
-    assert await count() <= first
-    children = Path("/proc/self/task", str(threading.get_native_id()), "children").read_text()
-    states = [Path("/proc", pid, "stat").read_text().split(") ")[1][0] for pid in children.split()]
-    assert "Z" not in states
-
-
-async def test_an_error_of_who_listens_ends_the_command(shell: DiskWithCommands) -> None:
-    mark = marker()
-
-    def listen(text: str) -> None:
-        raise LookupError("nobody listens")
-
-    with pytest.raises(LookupError, match="nobody listens"):
-        await shell.aexecute(f"echo x; sleep {mark}", on_output=listen)
-    assert alive(mark) == []
-
-
-async def test_progress_comes_early_and_not_too_often(shell: DiskWithCommands) -> None:
-    reports: list[tuple[float, str]] = []
-    began = time.monotonic()
-    response = await shell.aexecute(
-        "echo first; sleep 1; yes | head -c 30000000; echo; echo last",
-        on_output=lambda text: reports.append((time.monotonic() - began, text)),
-    )
-    took = time.monotonic() - began
-    assert response.truncated
-    assert reports[0][0] < took - 0.9
-    assert reports[0][1] == "first\n"
-    assert reports[-1][1].endswith("last\n")
-    assert len(reports) <= 3 + took / 0.1
-    assert all(len(text) < 5_000 for _, text in reports)
-
-
-_FLOOD = """
-import resource, sys
-from langgraph_filesystem.state.backends.{module} import {name}
-shell = {name}(sys.argv[1])
-shell.execute("echo warm", on_output=len)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-response = shell.execute("yes", timeout=3, on_output=len)
-assert response.timed_out and response.truncated, response
-assert 90_000 < len(response.output) < 110_000, len(response.output)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-"""
-
-
-@pytest.mark.parametrize("kind", BACKENDS)
-def test_a_flood_of_three_seconds_adds_little_memory(kind: type, tmp_path: Path) -> None:
-    script = _FLOOD.format(module=kind.__module__.rpartition(".")[2], name=kind.__name__)
-    argv = [sys.executable, "-c", script, str(tmp_path)]
-    added = subprocess.run(argv, check=True, capture_output=True, timeout=60).stdout
-    assert int(added) < 16 * 1024
 
 
 async def test_a_command_that_ended_is_remembered_with_what_it_printed(

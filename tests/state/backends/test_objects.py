@@ -54,6 +54,7 @@ class TestPostgresStore(_OnDatabase):
     kind = "postgres"
 
 
+@pytest.mark.soak
 class TestS3(RecallConformance):
     complete = True
     control_names = False
@@ -73,7 +74,6 @@ class TestObstoreOfADirectory(RecallConformance):
         return RemoteBackend(LocalStore(prefix=tmp_path, automatic_cleanup=True))
 
 
-@pytest.mark.soak
 class TestObstoreInMemory(RecallConformance):
     complete = True
     control_names = False
