@@ -1,12 +1,11 @@
 """What is in a directory on disk: every entry that can be named, and how many can't."""
 
 import os
-import re
 import stat
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from langgraph_filesystem.state.backends.jail import Jail
+from langgraph_filesystem.state.backends.jail import TEMPORARY, Jail
 from langgraph_filesystem.state.backends.protocol import FileInfo, LsResult
 from langgraph_filesystem.state.backends.refusals import explaining
 from langgraph_filesystem.state.errors import FilesystemError
@@ -15,8 +14,8 @@ __all__ = ("list_directory",)
 
 Entry: TypeAlias = "os.DirEntry[str]"
 
-_ODD = re.compile(r"/\.(?:~|langgraph)|[\\:]")
-"""In names: what may be ours, or no part of a path."""
+_ODD = ("\\", ":", f"/{TEMPORARY[0]}")
+"""In names: what is no part of a path, or may be ours."""
 
 
 def list_directory(jail: Jail, path: str) -> LsResult:
@@ -46,7 +45,7 @@ def list_directory(jail: Jail, path: str) -> LsResult:
 def _is_plain(start: str, entries: Sequence[Entry]) -> bool:
     """Say whether it is clear at a glance that none is ours, and all can be asked for."""
     names = "/".join([start, *[entry.name for entry in entries]])
-    return len(start) < 3_000 and names.isascii() and not _ODD.search(names)
+    return len(start) < 3_000 and names.isascii() and not any(odd in names for odd in _ODD)
 
 
 def _leads_to_directory(jail: Jail, link: str) -> bool:

@@ -1,6 +1,5 @@
 """Answers are bounded, valid, and can't be forged."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +14,6 @@ from langgraph_filesystem.nodes.answers import (
     valid,
 )
 from langgraph_filesystem.nodes.calls import Call
-from tests.nodes.test_ls import is_plain
 
 CALL = Call(message="m", position=2, id="id", name="ls", args={})
 

@@ -1,8 +1,8 @@
 """Every backend of ours does what `langgraph_filesystem.testing` asks for, and skips nothing."""
 
 import sqlite3
+import uuid
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -131,14 +131,14 @@ class TestRemoteBackendOnS3(RecallConformance):
     many = 50  # each is a request that a server in Python answers
 
     def make_backend(self, tmp_path: Path) -> Any:
-        return RemoteBackend(buckets.s3_store(), buckets.prefix_of(tmp_path))
+        return RemoteBackend(buckets.s3_store(), f"tests/{uuid.uuid4().hex}")
 
 
 class TestRemoteBackendOfFsspec(RecallConformance):
     complete = True
 
     def make_backend(self, tmp_path: Path) -> Any:
-        return RemoteBackend(import_module("fsspec").filesystem("file"), str(tmp_path))
+        return RemoteBackend(buckets.disk(), str(tmp_path))
 
 
 class TestCompositeBackend(RecallConformance):
