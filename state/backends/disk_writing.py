@@ -46,7 +46,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 class DiskWriting(DiskReading):
     """The operations that change files."""
 
-    def __init__(self, jail: Jail, limit: int, *, flush: bool = True) -> None:
+    def __init__(self, jail: Jail, limit: int, *, flush: bool = False) -> None:
         super().__init__(jail, limit)
         self._flush = flush
         self._journal = DiskJournal(jail, limit, self.digest)

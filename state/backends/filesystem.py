@@ -21,8 +21,9 @@ class FilesystemBackend(Twins, DiskWriting):
     by the search that needs no `rg`. Pages of larger ones can be read all the same.
 
     A write replaces the file as a whole, with its mode kept: another hard link of it keeps the old
-    content. It waits until the new content is on the disk; with `flush=False` it does not, and a
-    power failure, though never a killed process, may leave an empty file.
+    content. A killed process never leaves half a file. A power failure may leave an empty one where
+    the host's filesystem does not care for renames; with `flush=True` a write waits until the new
+    content is on the disk, which takes milliseconds.
 
     One object serves any number of threads, and any number of processes may have one.
     """
@@ -33,7 +34,7 @@ class FilesystemBackend(Twins, DiskWriting):
         virtual_mode: bool = True,
         max_file_size_mb: float = 10,
         *,
-        flush: bool = True,
+        flush: bool = False,
         resolver: Resolver | None = None,
     ) -> None:
         jail = Jail(root_dir, resolver=resolver) if virtual_mode else Unconfined(root_dir)

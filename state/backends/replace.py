@@ -54,7 +54,7 @@ def temporary_name(name: str) -> str:
 
 
 def replace(
-    parent: int, name: str, plan: Plan, begin: Begin | None = None, *, flush: bool = True
+    parent: int, name: str, plan: Plan, begin: Begin | None = None, *, flush: bool = False
 ) -> None:
     """Put what a plan makes of a file in its place, or raise and leave it as it was.
 

@@ -300,8 +300,8 @@ class TestFailure:
         assert os.listdir(place.root) == ["file"]
 
 
-def test_without_flushing_a_write_is_whole_all_the_same(place: Place) -> None:
-    backend = FilesystemBackend(place.root, flush=False)
+def test_a_flushed_write_is_whole_all_the_same(place: Place) -> None:
+    backend = FilesystemBackend(place.root, flush=True)
     assert backend.edit("/file", "one", "three").error is None
     assert backend.write("/new", "x").error is None
     assert (text(place), text(place, "new")) == ("three two\n", "x")

@@ -52,7 +52,7 @@ def test_a_file_is_replaced_or_made(tmp_path: Path, here: int) -> None:
     assert names(tmp_path) == ["file", "other"]
 
 
-def test_the_content_is_on_the_disk_before_it_has_its_name(
+def test_flushed_content_is_on_the_disk_before_it_has_its_name(
     tmp_path: Path, here: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events: list[str] = []
@@ -64,8 +64,8 @@ def test_the_content_is_on_the_disk_before_it_has_its_name(
             return real(*args, **kwargs)
 
         monkeypatch.setattr(os, name, noting)
-    put(here, "new")
-    replace(here, "file", lambda _: b"newer", flush=False)
+    replace(here, "file", lambda _: b"new", flush=True)
+    replace(here, "file", lambda _: b"newer")
     assert events == ["fsync", "rename", "rename"]
 
 
