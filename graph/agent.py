@@ -26,8 +26,7 @@ from langgraph_filesystem.nodes.models import Models, load_model
 from langgraph_filesystem.nodes.prepare import prepare_node
 from langgraph_filesystem.nodes.respond import respond_node, response_type
 from langgraph_filesystem.nodes.settings import Settings, TokenCounter
-from langgraph_filesystem.state.backends.protocol import Backend, BackendFactory
-from langgraph_filesystem.state.mounts import Mounts
+from langgraph_filesystem.state.mounts import Mountable, Mounts
 from langgraph_filesystem.state.schema import (
     Conversation,
     FilesystemState,
@@ -42,7 +41,7 @@ def create_filesystem_agent(
     model: str | BaseChatModel,
     tools: Sequence[BaseTool | Callable[..., Any]] | None = None,
     *,
-    mounts: Mapping[str, Backend | BackendFactory] | None = None,
+    mounts: Mountable | None = None,
     operations: Iterable[str] | None = None,
     evict_over: int | None = 20_000,
     token_counter: TokenCounter | None = None,
@@ -66,7 +65,8 @@ def create_filesystem_agent(
     Args:
         model: A chat model, or its name such as `openai:gpt-5` (needs the extra `models`).
         tools: Tools of your own, run in the node `tools`.
-        mounts: Path prefixes and the backends behind them; by default all files are in the state.
+        mounts: Path prefixes and the backends behind them, or a `CompositeBackend`; by default all
+            files are in the state.
         operations: Names of the operations to offer; by default every one that can work.
         evict_over: Tokens over which a message is moved to a file; `None` turns that off.
         token_counter: Counts the tokens of messages; by default four characters are one.

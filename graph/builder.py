@@ -24,8 +24,7 @@ from langgraph_filesystem.nodes.operations import Operation, chosen_operations, 
 from langgraph_filesystem.nodes.router import RouterInput, dispatch_edge, router_node
 from langgraph_filesystem.nodes.settings import Settings, TokenCounter
 from langgraph_filesystem.nodes.tools import tools_node
-from langgraph_filesystem.state.backends.protocol import Backend, BackendFactory
-from langgraph_filesystem.state.mounts import Mounts
+from langgraph_filesystem.state.mounts import Mountable, Mounts
 from langgraph_filesystem.state.schema import Conversation, missing_channels
 
 __all__ = ("add_filesystem", "filesystem_condition", "filesystem_tools")
@@ -37,7 +36,7 @@ def add_filesystem(
     then: str,
     end: str = END,
     tools: Sequence[BaseTool | Callable[..., Any]] = (),
-    mounts: Mapping[str, Backend | BackendFactory] | None = None,
+    mounts: Mountable | None = None,
     operations: Iterable[str] | None = None,
     evict_over: int | None = 20_000,
     token_counter: TokenCounter | None = None,
@@ -54,7 +53,8 @@ def add_filesystem(
         then: The node that gets the answers: your model node.
         end: Where to go after a tool with `return_direct`.
         tools: Tools of your own, run in the node `tools`.
-        mounts: Path prefixes and the backends behind them; by default all files are in the state.
+        mounts: Path prefixes and the backends behind them, or a `CompositeBackend`; by default all
+            files are in the state.
         operations: Names of the operations to offer; by default every one that can work.
         evict_over: Tokens over which a message is moved to a file; `None` turns that off.
         token_counter: Counts the tokens of messages; by default four characters are one.
@@ -77,7 +77,7 @@ def add_filesystem(
 def filesystem_tools(
     operations: Iterable[str] | None = None,
     *,
-    mounts: Mapping[str, Backend | BackendFactory] | None = None,
+    mounts: Mountable | None = None,
     tool_descriptions: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
     """Return the schemas of the operations, for `bind_tools` of your own model.

@@ -22,7 +22,7 @@ from langgraph_filesystem.state.backends.reports import error_code, reports
 from langgraph_filesystem.state.errors import FilesystemError, NotText
 from langgraph_filesystem.state.files import FileData
 from langgraph_filesystem.state.globs import compile_glob
-from langgraph_filesystem.state.search import Query, search
+from langgraph_filesystem.state.search import Query
 
 __all__ = ("Reading",)
 
@@ -89,7 +89,6 @@ class Reading(Access):
     ) -> GrepResult:
         """Search the text files below a directory, or one file."""
         query = Query(pattern, regex, ignore_case, context, max_count, output_mode)
-        search((), query)  # a pattern that is refused is so before anything is fetched
         matches = compile_glob(glob) if glob else None
         found, skip = await self._searched(self._path(path or "/"))
         if matches:

@@ -28,7 +28,8 @@ async def search_objects(
     if large := [entry.path for entry in files if entry.size > limit]:
         _add_note(total, _too_large(large, limit))
     deadline = time.monotonic() + SECONDS
-    for batch in _batches([entry for entry in files if entry.size <= limit]):
+    # Without files there is still a pattern to be looked at.
+    for batch in [*_batches([entry for entry in files if entry.size <= limit])] or [[]]:
         if time.monotonic() > deadline:
             total.truncated = True
             _add_note(
@@ -36,7 +37,7 @@ async def search_objects(
             )
         if total.truncated:
             break
-        blobs = await objects.get_many([entry.path for entry in batch])
+        blobs = await objects.get_many([entry.path for entry in batch]) if batch else []
         texts = list(_texts(batch, blobs))
         _add_result(total, await io.call(searching, "search", texts, _left(query, total)))
     total.truncated = total.truncated or not found.whole

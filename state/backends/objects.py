@@ -40,6 +40,8 @@ class Blob:
     """How the store tells this state of the file from others; only it can read this."""
     created_at: str | None = None
     modified_at: str | None = None
+    attributes: Any = None
+    """What else the store keeps with it, such as a content type: an edit does not change it."""
 
 
 @dataclass

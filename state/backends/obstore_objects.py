@@ -53,10 +53,10 @@ class ObstoreObjects(ObstoreRequests):
         fetched = await self._fetch(path, start, options)
         if fetched is None:
             return None
-        meta, content = fetched
+        meta, content, attributes = fetched
         if same is not None and _version(meta) != same.version:
             raise Changed
-        return Blob(content, meta["size"], _version(meta), None, _time(meta))
+        return Blob(content, meta["size"], _version(meta), None, _time(meta), attributes)
 
     async def get_many(self, paths: Sequence[str]) -> list[Blob | None]:
         """Return whole files."""
@@ -77,17 +77,18 @@ class ObstoreObjects(ObstoreRequests):
         """Write a file that is as it was."""
         tag, version = old.version
         mode = {"e_tag": tag, "version": version}
+        kept = {"attributes": old.attributes} if old.attributes else {}
         try:
             if not tag and not version:
                 raise NotImplementedError
-            await self._put(path, content, mode={k: v for k, v in mode.items() if v})
+            await self._put(path, content, mode={k: v for k, v in mode.items() if v}, **kept)
         except self._client.errors.PreconditionError:
             raise Changed from None
         except self._client.unsupported:
             meta = await self._head(path)
             if meta is None or _version(meta) != old.version:
                 raise Changed from None
-            await self._put(path, content)
+            await self._put(path, content, **kept)
 
     async def replace(self, contents: Mapping[str, bytes]) -> dict[str, FilesystemError]:
         """Write files, whatever is there."""

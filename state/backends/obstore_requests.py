@@ -115,11 +115,12 @@ class ObstoreRequests:
 
     async def _fetch(
         self, path: str, start: int, options: dict[str, Any]
-    ) -> tuple[Any, bytes] | None:
+    ) -> tuple[Any, bytes, Any] | None:
+        """Return what is said of a file, its bytes and its attributes."""
         key = self._keys.key(path)
         try:
             result, content = await self._io.call(self._client, "fetch", key, options)
-            return result.meta, content
+            return result.meta, content, result.attributes
         except self._client.errors.PreconditionError:
             raise Changed from None
         except (self._client.errors.BaseError, ValueError, OSError) as error:
@@ -129,5 +130,5 @@ class ObstoreRequests:
             # A range that begins at the end is an error: so is every range of an empty file.
             meta = await self._head(path) if "range" in options else None
             if meta is not None and meta["size"] <= start:
-                return meta, b""
+                return meta, b"", None
             raise kept from None

@@ -47,7 +47,6 @@ async def test_each_mount_is_asked_for_what_it_can_answer(
         # What can't be known is looked at, and says itself what is wrong.
         (Broken(OSError("gone")), {}, False),
     ],
-    ids=str,
 )
 async def test_a_path_may_be_there_because_of_mounts_only(
     root: Any, files: dict[str, str], only: bool

@@ -170,7 +170,6 @@ def test_what_is_mounted_is_not_written_deleted_or_moved(
         {"/m": "backend"},
         {"/m": Shelf},
     ],
-    ids=str,
 )
 def test_nonsense_is_a_value_error_when_it_is_made(routes: Any) -> None:
     with pytest.raises(ValueError, match=r"mount|prefix|refused"):

@@ -547,7 +547,7 @@ def test_a_huge_file_in_the_tree_takes_no_memory(
 def limited(place: Place, megabytes: int) -> str:
     """Return an `rg` that ends as soon as it needs more memory."""
     program = place.outside / "rg"
-    program.write_text(f'#!/bin/sh\nulimit -d {megabytes << 10}\nexec "{RG}" -j2 "$@"\n')
+    program.write_text(f'#!/bin/sh\nulimit -d {megabytes << 10}\nexec "{RG}" -j1 "$@"\n')
     program.chmod(0o755)
     return str(program)
 

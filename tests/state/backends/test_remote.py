@@ -233,6 +233,15 @@ def test_a_key_that_obstore_can_not_list_is_an_error_that_says_so(
     assert "that is no path" in str(s3.glob("**").error)
 
 
+def test_an_edit_and_a_move_keep_the_content_type(s3: RemoteBackend, prefix: str) -> None:
+    bucket, place = buckets.client(), {"Bucket": buckets.BUCKET}
+    bucket.put_object(**place, Key=f"{prefix}/a", Body=b"# x", ContentType="text/markdown")
+    assert s3.edit("/a", "x", "y").error is None
+    assert s3.move("/a", "/b").error is None
+    found = bucket.get_object(**place, Key=f"{prefix}/b")
+    assert (found["Body"].read(), found["ContentType"]) == (b"# y", "text/markdown")
+
+
 def test_links_of_a_disk_are_not_followed(tmp_path: Path) -> None:
     outside, root = tmp_path / "outside", tmp_path / "root"
     outside.mkdir()

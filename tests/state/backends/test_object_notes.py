@@ -1,0 +1,132 @@
+"""The journal of objects: what became of a call that a crash may have cut short."""
+
+import pytest
+from obstore.store import MemoryStore
+
+from langgraph_filesystem.state.backends.object_access import digest_of
+from langgraph_filesystem.state.backends.object_notes import Journaled
+from langgraph_filesystem.state.backends.object_pages import Bookmarks
+from langgraph_filesystem.state.backends.obstore_objects import ObstoreObjects
+from langgraph_filesystem.state.backends.obstore_requests import ObstoreClient
+from langgraph_filesystem.state.backends.protocol import Outcome
+from langgraph_filesystem.state.io import Awaiting
+
+IO = Awaiting()
+ONCE = "scope.1.0"
+OLD, NEW, OTHER = b"old", b"new", b"other"
+DONE, UNKNOWN = Outcome(finished=True), Outcome(finished=False)
+
+
+@pytest.fixture
+def objects() -> ObstoreObjects:
+    return ObstoreObjects(ObstoreClient(MemoryStore()), "", IO)
+
+
+@pytest.fixture
+def journaled(objects: ObstoreObjects) -> Journaled:
+    return Journaled(lambda: objects, IO, 1_000, Bookmarks())
+
+
+async def put(objects: ObstoreObjects, *found: tuple[str, bytes | None]) -> None:
+    for path, content in found:
+        if content is None:
+            await objects.remove([path])
+        else:
+            await objects.replace({path: content})
+
+
+async def test_what_was_not_noted_is_not_known(journaled: Journaled) -> None:
+    await journaled._begin(None, [("/a", None, digest_of(NEW))])
+    assert await journaled.recall(ONCE) is None
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        (NEW, NEW, Outcome(finished=True, occurrences=3)),
+        (OLD, None, None),
+        (NEW, None, None),  # in part: done again, it leads to the same
+        (OTHER, NEW, Outcome(finished=False, occurrences=3)),
+        (None, NEW, Outcome(finished=False, occurrences=3)),
+    ],
+)
+async def test_it_is_told_by_what_is_there(
+    journaled: Journaled,
+    objects: ObstoreObjects,
+    a: bytes | None,
+    b: bytes | None,
+    expected: Outcome | None,
+) -> None:
+    states = [("/a", digest_of(OLD), digest_of(NEW)), ("/b", None, digest_of(NEW))]
+    await journaled._begin(ONCE, states, occurrences=3)
+    await put(objects, ("/a", a), ("/b", b))
+    assert await journaled.recall(ONCE) == expected
+
+
+@pytest.mark.parametrize(("a", "expected"), [(OLD, None), (None, DONE), (OTHER, UNKNOWN)])
+async def test_a_file_was_deleted_if_it_is_gone(
+    journaled: Journaled, objects: ObstoreObjects, a: bytes | None, expected: Outcome | None
+) -> None:
+    await put(objects, ("/a", OLD))
+    await journaled._begin_deleting(ONCE, "/a", ["/a"])
+    await put(objects, ("/a", a))
+    assert await journaled.recall(ONCE) == expected
+
+
+@pytest.mark.parametrize(("left", "expected"), [(OLD, None), (None, DONE)])
+async def test_a_directory_was_deleted_if_nothing_is_below(
+    journaled: Journaled, objects: ObstoreObjects, left: bytes | None, expected: Outcome | None
+) -> None:
+    await put(objects, ("/d/a", OLD), ("/d/b", OLD))
+    await journaled._begin_deleting(ONCE, "/d", ["/d/a", "/d/b"])
+    await put(objects, ("/d/a", None), ("/d/b", left))
+    assert await journaled.recall(ONCE) == expected
+
+
+@pytest.mark.parametrize(
+    ("left", "arrived", "expected"),
+    [(OLD, None, None), (None, OLD, DONE), (OLD, OLD, UNKNOWN), (None, None, UNKNOWN)],
+)
+async def test_a_directory_was_moved_if_it_is_there_and_here_no_more(
+    journaled: Journaled,
+    objects: ObstoreObjects,
+    left: bytes | None,
+    arrived: bytes | None,
+    expected: Outcome | None,
+) -> None:
+    await put(objects, ("/d/a", OLD), ("/d/b", OLD))
+    await journaled._begin_moving(ONCE, "/d", "/e", ["/d/a", "/d/b"])
+    await put(objects, ("/d/a", None), ("/d/b", left), ("/e/b", arrived))
+    assert await journaled.recall(ONCE) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "copy", "is_finished"),
+    [(OLD, OLD, True), (OLD, None, False), (OLD, OTHER, False), (OTHER, OLD, False)],
+)
+async def test_a_move_that_was_only_copied_is_finished(
+    journaled: Journaled,
+    objects: ObstoreObjects,
+    source: bytes,
+    copy: bytes | None,
+    is_finished: bool,
+) -> None:
+    await put(objects, ("/a", OLD))
+    await journaled._begin_moving(ONCE, "/a", "/b", ["/a"])
+    await put(objects, ("/a", source), ("/b", copy))
+    assert await journaled._finish_move(ONCE, "/a", "/b") is is_finished
+    assert (await objects.info("/a") is None) is is_finished
+
+
+async def test_notes_of_former_calls_are_dropped(
+    journaled: Journaled, objects: ObstoreObjects
+) -> None:
+    for once in ("scope.1.0", "other.1.0", "scope.2.0", "scope.2.1"):
+        await journaled._begin(once, [("/a", None, None)])
+    assert sorted(await objects.note_names("scope")) == ["2.0", "2.1"]
+    assert await objects.note_names("other") == ["1.0"]
+
+
+async def test_half_a_note_is_none(journaled: Journaled, objects: ObstoreObjects) -> None:
+    await objects.put_note("scope", "1.0", b'{"states": [')
+    assert await journaled.recall(ONCE) is None
