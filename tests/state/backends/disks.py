@@ -102,7 +102,7 @@ def open_handles() -> int:
 
 
 def children() -> set[int]:
-    """Return the ids of the processes this one has started, the dead ones too that nobody awaited."""
+    """Return the ids of the processes this one has started, dead ones that nobody awaited too."""
     found = set()
     for status in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # it ended meanwhile
