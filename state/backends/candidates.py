@@ -19,7 +19,7 @@ from langgraph_filesystem.state.backends.contents import HEAD, is_binary, read_w
 from langgraph_filesystem.state.backends.excerpts import Hit
 from langgraph_filesystem.state.backends.jail import RESERVED, TEMPORARY
 from langgraph_filesystem.state.backends.ripgrep import Ripgrep
-from langgraph_filesystem.state.backends.trees import DIRECTORY, FILE, Walk, nameable
+from langgraph_filesystem.state.backends.trees import DIRECTORY, FILE, GONE, Walk, nameable
 from langgraph_filesystem.state.backends.unchanged import Trail, now
 from langgraph_filesystem.state.globs import compile_glob
 
@@ -60,9 +60,9 @@ def first_files(search: Search, rg: Ripgrep, collected: Collected) -> Generator[
         for batch in batches:
             names = nameable(jail, batch.path, batch.names, walk.omissions.unnameable)
             for name in names[: _AT_ONCE - len(files)]:
-                with contextlib.suppress(OSError):
-                    handle = os.open(name, FILE, dir_fd=batch.handle)
-                    file = _searched(search, batch.path + name, handle)
+                path = batch.path + name
+                with _noted(search, path):
+                    file = _searched(search, path, os.open(name, FILE, dir_fd=batch.handle))
                     files += [file] if file else []
             if len(files) >= _AT_ONCE:
                 break
@@ -157,15 +157,13 @@ def _confirmed(
                 search.omissions.is_late = True
                 break
             above, _, last = name.rpartition("/")
-            try:
+            with _noted(search, start + name):
                 directory = trail.directory(above)
                 is_trusted = directory.is_unchanged and not collected.shows_lines
                 handle = os.open(last, FILE, dir_fd=directory.handle)
                 if file := _searched(search, start + name, handle, count if is_trusted else -1):
                     files.append(file)
                     lines += count
-            except OSError:  # it is gone, or no file any more
-                continue
             if len(files) >= _AT_ONCE or lines >= enough:
                 yield from _results(search, rg, collected, files)
                 _close(files)
@@ -231,6 +229,28 @@ def _lines(
 
 def _hits(search: Search, file: _File) -> list[Hit]:
     return search.matcher.hits(read_whole(file.handle, file.size))
+
+
+class _noted:
+    """Go on after a file that can't be opened, and note it, unless it is just gone.
+
+    A class, as it is entered for each file: a generator takes four times as long.
+    """
+
+    __slots__ = ("_path", "_search")
+
+    def __init__(self, search: Search, path: str) -> None:
+        self._search = search
+        self._path = path
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, OSError) or error.errno in (errno.EMFILE, errno.ENFILE):
+            return False
+        if error.errno not in GONE:
+            self._search.omissions.unreadable.add(self._path)
+        return True
 
 
 @contextlib.contextmanager

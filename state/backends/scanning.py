@@ -5,7 +5,6 @@ that is searched for itself is taken block by block, whatever its size. A line t
 block is matched in pieces that overlap: there a regex sees a piece for a line.
 """
 
-import errno
 import os
 import re
 import stat
@@ -18,7 +17,7 @@ from langgraph_filesystem.state.backends.contents import is_binary, read_whole
 from langgraph_filesystem.state.backends.dialect import for_any_bytes, literal_of
 from langgraph_filesystem.state.backends.excerpts import Hit
 from langgraph_filesystem.state.backends.omissions import Omissions
-from langgraph_filesystem.state.backends.trees import FILE, Walk
+from langgraph_filesystem.state.backends.trees import FILE, GONE, Walk
 from langgraph_filesystem.state.backtracking import in_process, may_backtrack
 from langgraph_filesystem.state.errors import PatternRefused
 from langgraph_filesystem.state.search import Query, check_query
@@ -142,8 +141,7 @@ def read_file(
     try:
         handle = os.open(name, FILE, dir_fd=directory)
     except OSError as error:
-        # Gone, or a link now, or the like: then it is no file of the tree.
-        if error.errno in (errno.EACCES, errno.EPERM):
+        if error.errno not in GONE:
             omissions.unreadable.add(path)
         return None
     try:

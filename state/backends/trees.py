@@ -10,6 +10,7 @@ handles however deep it gets, and no path is too long for it.
 - When the time is up there is what was found until then, and a note.
 """
 
+import errno
 import os
 import stat
 import time
@@ -23,13 +24,17 @@ from langgraph_filesystem.state.errors import FilesystemError
 from langgraph_filesystem.state.globs import GlobWalk, Places
 from langgraph_filesystem.state.paths import MAX_PATH_BYTES
 
-__all__ = ("DIRECTORY", "FILE", "SECONDS", "Batch", "Walk", "glob_files", "nameable")
+__all__ = ("DIRECTORY", "FILE", "GONE", "SECONDS", "Batch", "Walk", "glob_files", "nameable")
 
 SECONDS = 20.0
 """How long one look through a tree may take."""
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 """What is in the place of a file by now may be a FIFO: to open it must not wait."""
+GONE = frozenset(
+    {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.ESPIPE}
+)
+"""Errors that say that an entry is not what it was when it was listed."""
 _MAX_FOUND = 200_000
 """More files than fit into any answer."""
 _OPEN = 64

@@ -45,6 +45,7 @@ class TestStateBackend(BackendConformance):
         return Applied(StateBackend().bind)
 
 
+@pytest.mark.soak
 class TestStateBackendMounted(BackendConformance):
     complete = True
 
@@ -116,6 +117,7 @@ class TestRemoteBackendInMemory(RecallConformance):
         return RemoteBackend(MemoryStore(), "below/here")
 
 
+@pytest.mark.soak
 class TestRemoteBackendOnDisk(RecallConformance):
     complete = True
     control_names = False

@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import subprocess
 import sys
 import textwrap
@@ -693,6 +694,21 @@ def test_what_can_not_be_read_is_noted_and_the_rest_is_searched() -> None:
             assert line.startswith("['/a', '/z/y'] Left out, as it can't be read: /closed")
             assert "/secret" in line
         (place.root / "closed").chmod(0o755)
+
+
+def test_a_search_with_too_few_handles_is_an_error_and_not_half_an_answer(
+    place: Place, jail: Jail
+) -> None:
+    write(place.root, {f"{number:03}": "foo" for number in range(150)})
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (open_handles() + 60, hard))
+    try:
+        with pytest.raises(FilesystemError, match="too many files are open"):
+            asked(jail, Query("fo+", regex=True), "rg")
+        assert len(asked(jail, Query("foo"), "python").counts or ()) == 150
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(both(jail, Query("fo+", regex=True)).counts or ()) == 150
 
 
 # Races
