@@ -1,7 +1,7 @@
 """`disk`: operations on a tree of many files and on a large one, against the peer and the limit.
 
 The limit is what the machine can do with no backend at all: `rg`, a walk with `os.scandir`, a
-`pread`, a write to a temporary file that is flushed and renamed.
+`pread`, a write to a temporary file that is renamed.
 """
 
 import contextlib
