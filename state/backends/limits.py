@@ -48,7 +48,7 @@ class Watch:
     def __init__(self, init: int, limits: Mapping[str, int]) -> None:
         self._init = init
         self._limits = limits
-        self._root = f"/proc/{init}/root/proc"
+        self._root = os.path.join("/proc", str(init), "root", "proc")
         self._proc = -1
         self._looks = 0
 

@@ -1,12 +1,11 @@
 """`StateBackend`: files that live in the `files` channel, as long as the thread."""
 
 import base64
-import functools
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from langgraph_filesystem.state.backends.protocol import (
     DeleteResult,
@@ -22,6 +21,7 @@ from langgraph_filesystem.state.backends.protocol import (
     ReadResult,
     WriteResult,
 )
+from langgraph_filesystem.state.backends.reporting import reporting
 from langgraph_filesystem.state.edits import plan_edit
 from langgraph_filesystem.state.errors import (
     FileExists,
@@ -40,8 +40,6 @@ from langgraph_filesystem.state.search import Query, search
 
 __all__ = ("BoundStateBackend", "OverFiles", "StateBackend")
 
-R = TypeVar("R")
-
 
 class StateBackend:
     """Files in the state of the thread. Mount it; the graph hands it the files when a node runs."""
@@ -57,24 +55,6 @@ class StateBackend:
     def bind(self, files: Files, prefix: str = "/") -> "BoundStateBackend":
         """Return the backend over the files of a running thread."""
         return BoundStateBackend(files, prefix)
-
-
-def _reports(
-    result: Callable[..., R],
-) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Turn an error into a result that carries it, as the protocol wants."""
-
-    def wrap(method: Callable[..., R]) -> Callable[..., R]:
-        @functools.wraps(method)
-        def reporting(*args: Any, **kwargs: Any) -> R:
-            try:
-                return method(*args, **kwargs)
-            except FilesystemError as error:
-                return result(error=str(error))
-
-        return reporting
-
-    return wrap
 
 
 class OverFiles(ABC):
@@ -102,7 +82,7 @@ class BoundStateBackend(OverFiles):
         """Return the same backend over other files."""
         return BoundStateBackend(files, self._prefix or "/")
 
-    @_reports(LsResult)
+    @reporting(LsResult)
     def ls(self, path: str) -> LsResult:
         """List the names directly below a directory."""
         directory = self._key(path)
@@ -124,7 +104,7 @@ class BoundStateBackend(OverFiles):
             raise FileNotFound(directory)
         return LsResult(entries=list(entries.values()))
 
-    @_reports(ReadResult)
+    @reporting(ReadResult)
     def read(
         self,
         file_path: str,
@@ -148,7 +128,7 @@ class BoundStateBackend(OverFiles):
         )
         return narrowed(key, result, page.first - 1, column, max_characters)
 
-    @_reports(WriteResult)
+    @reporting(WriteResult)
     def write(self, file_path: str, content: str, *, overwrite: bool = False) -> WriteResult:
         """Create a file, or with `overwrite` put it in the place of another."""
         key = self._writable(file_path)
@@ -157,7 +137,7 @@ class BoundStateBackend(OverFiles):
         file = FileData(content=_encodable(key, content), encoding="utf-8")
         return WriteResult(path=file_path, files_update={key: self._dated(key, file)})
 
-    @_reports(EditResult)
+    @reporting(EditResult)
     def edit(
         self, file_path: str, old_string: str, new_string: str, replace_all: bool = False
     ) -> EditResult:
@@ -170,7 +150,7 @@ class BoundStateBackend(OverFiles):
         update = FileEdit(edits=[edit], modified_at=_now())
         return EditResult(path=file_path, occurrences=count, files_update={key: update})
 
-    @_reports(DeleteResult)
+    @reporting(DeleteResult)
     def delete(self, file_path: str) -> DeleteResult:
         """Delete a file, or everything below a directory."""
         key = self._key(file_path)
@@ -179,7 +159,7 @@ class BoundStateBackend(OverFiles):
             raise FileNotFound(key)
         return DeleteResult(path=file_path, files_update=dict.fromkeys(gone))
 
-    @_reports(MoveResult)
+    @reporting(MoveResult)
     def move(self, source: str, destination: str) -> MoveResult:
         """Give a file or a directory another path."""
         start = self._key(source)
@@ -195,7 +175,7 @@ class BoundStateBackend(OverFiles):
             update[normalize_path(end + key[len(start.rstrip("/")) :])] = self._files[key]
         return MoveResult(path=destination, files_update=update)
 
-    @_reports(GlobResult)
+    @reporting(GlobResult)
     def glob(self, pattern: str, path: str | None = None) -> GlobResult:
         """Find files below a directory by a pattern."""
         matches = compile_glob(pattern)
@@ -204,7 +184,7 @@ class BoundStateBackend(OverFiles):
         found = [self._info(key) for key in self._below(directory) if matches(key[skip:])]
         return GlobResult(matches=found)
 
-    @_reports(GrepResult)
+    @reporting(GrepResult)
     def grep(
         self,
         pattern: str,

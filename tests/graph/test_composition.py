@@ -686,24 +686,37 @@ async def test_the_agent_itself_works_in_an_entrypoint_too(runs: Runs) -> None:
 # Kills
 
 
-def _killed(tmp_path: Path, turns: int, kills: int, seed: int) -> None:
+def _killed(tmp_path: Path, turns: int, kills: int, seed: int) -> list[dict[str, Any]]:
     command = [sys.executable, "-m", "tests.graph.killed_visits", str(tmp_path / "parent.db")]
     numbers = [str(turns), str(kills), str(seed)]
     done = subprocess.run([*command, *numbers], capture_output=True, text=True, timeout=1_200)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["killed"] >= kills
-    for outcome in result["outcomes"]:
-        assert (outcome["next"], outcome["errors"]) == ([], {})
-        assert len(outcome["answers"]) == len(set(outcome["answers"])) == 2 + 5 * turns
-        assert outcome["files"] == {
+    outcomes: list[dict[str, Any]] = result["outcomes"]
+    for outcome in outcomes:
+        # In which order calls of a wave are answered is nobody's concern.
+        answers = outcome.pop("answers")
+        outcome["answered"] = (len(answers), len(set(answers)))
+    return outcomes
+
+
+def _whole(turns: int) -> dict[str, Any]:
+    """Return the outcome of a thread that lost and doubled nothing."""
+    return {
+        "next": [],
+        "errors": {},
+        "answered": (2 + 5 * turns, 2 + 5 * turns),
+        "files": {
             "/a": " ".join(f"x{turn} z{turn}" for turn in range(turns)) + f" {LAST}",
             "/b": " ".join(f"y{turn}" for turn in range(turns)) + f" {LAST}",
-        }
+        },
+    }
 
 
 def test_random_kills_of_nested_graphs_lose_and_double_nothing(tmp_path: Path) -> None:
-    _killed(tmp_path, turns=2, kills=20, seed=1)
+    outcomes = _killed(tmp_path, turns=2, kills=20, seed=1)
+    assert outcomes == [_whole(2)] * len(outcomes)
 
 
 @pytest.mark.soak
@@ -712,7 +725,8 @@ def test_random_kills_of_nested_graphs_lose_and_double_nothing(tmp_path: Path) -
 def test_many_random_kills_of_nested_graphs_lose_and_double_nothing(
     tmp_path: Path, seed: int
 ) -> None:
-    _killed(tmp_path, turns=8, kills=200, seed=seed)
+    outcomes = _killed(tmp_path, turns=8, kills=200, seed=seed)
+    assert outcomes == [_whole(8)] * len(outcomes)
 
 
 # Flat

@@ -87,7 +87,9 @@ def test_a_killed_writer_of_fifty_megabytes_leaves_the_old_or_the_new_content(
 @pytest.mark.parametrize("resolver", RESOLVERS)
 def test_every_edit_of_many_threads_and_processes_lands(resolver: Any) -> None:
     with fast_place() as place:
-        edit_together(place, resolver)
+        found, wanted = edit_together(place, resolver)
+        assert found == wanted
+        assert place.litter() == []
 
 
 @pytest.mark.soak
@@ -95,11 +97,17 @@ def test_every_edit_of_many_threads_and_processes_lands(resolver: Any) -> None:
 def test_every_edit_of_many_threads_and_processes_lands_on_a_disk(
     tmp_path: Path, resolver: Any
 ) -> None:
-    edit_together(Place(tmp_path), resolver)
+    place = Place(tmp_path)
+    found, wanted = edit_together(place, resolver)
+    assert found == wanted
+    assert place.litter() == []
 
 
-def edit_together(place: Place, resolver: Any) -> None:
-    """Let 8 threads and 4 processes make 50 edits each of one file."""
+def edit_together(place: Place, resolver: Any) -> tuple[str, str]:
+    """Let 8 threads and 4 processes make 50 edits each of one file.
+
+    Returns what it holds, and what it should hold.
+    """
     threads = [f"thread {number}" for number in range(8)]
     processes = [f"process {number}" for number in range(4)]
     (place.root / "file").write_text("".join(f"{name}: 0\n" for name in threads + processes))
@@ -124,9 +132,8 @@ def edit_together(place: Place, resolver: Any) -> None:
             worker.join()
     assert set(errors) == {None}
     wanted = "".join(f"{name}: 50\n" for name in threads + processes)
-    assert (place.root / "file").read_text() == wanted
-    assert place.litter() == []
     backend.close()
+    return (place.root / "file").read_text(), wanted
 
 
 @pytest.mark.parametrize("resolver", RESOLVERS)

@@ -114,16 +114,21 @@ def race(backend: FilesystemBackend, place: Place, rounds: int) -> dict[str, int
     return carried_out
 
 
-def run(resolver: Any, tries: int) -> None:
+def run(resolver: Any, tries: int) -> dict[str, int]:
+    """Race, and return what was carried out how often; what escapes is an assertion."""
     with fast_place() as place:
         build(place)
         backend = FilesystemBackend(place.root, resolver=resolver)
         handles = open_handles()
         carried_out = race(backend, place, tries // len(TRIES))
-        # The door was open often enough for each of them to have happened.
-        assert {name for name in TRIES if carried_out[name] < 10} == set()
         assert open_handles() <= handles
         backend.close()
+        return carried_out
+
+
+def seldom(carried_out: dict[str, int]) -> set[str]:
+    """Return what was tried and hardly ever carried out: the door was not open for it."""
+    return {name for name in TRIES if carried_out[name] < 10}
 
 
 def test_the_race_would_show_a_path_that_is_checked_first_and_opened_later() -> None:
@@ -144,10 +149,10 @@ def test_the_race_would_show_a_path_that_is_checked_first_and_opened_later() -> 
 
 @pytest.mark.parametrize("resolver", RESOLVERS)
 def test_nothing_escapes(resolver: str) -> None:
-    run(resolver, 20_000)
+    assert seldom(run(resolver, 20_000)) == set()
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("resolver", RESOLVERS)
 def test_nothing_escapes_in_a_million_tries(resolver: str) -> None:
-    run(resolver, 1_000_000)
+    assert seldom(run(resolver, 1_000_000)) == set()

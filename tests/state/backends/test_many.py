@@ -93,4 +93,4 @@ async def test_what_is_set_aside_gets_a_thread_when_those_of_the_loop_are_taken(
     taken = [asyncio.create_task(asyncio.to_thread(free.wait, 10)) for _ in range(64)]
     await asyncio.sleep(0)
     await asyncio.wait_for(aside(free.set), 5)
-    await asyncio.gather(*taken)
+    assert await asyncio.gather(*taken) == [True] * 64

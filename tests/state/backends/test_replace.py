@@ -314,6 +314,8 @@ class TestLock:
         os.close(stuck)
         assert (tmp_path / "file").read_text() == "old"
 
-    def test_two_files_have_two_locks(self, here: int) -> None:
+    def test_two_files_have_two_locks(self, tmp_path: Path, here: int) -> None:
         with locked(here, "file"), locked(here, "other"):
-            pass
+            held = {temporary_name("file"), temporary_name("other")}
+            assert held <= set(names(tmp_path))
+        assert held.isdisjoint(names(tmp_path))
