@@ -17,6 +17,7 @@ __all__ = (
     "WriteRow",
     "add_checkpoint",
     "add_task",
+    "short_metadata",
 )
 
 _SHORT_BYTES = [(words.encode(), bytes([n])) for n, words in enumerate(SHORT_FOR, start=1)]
@@ -111,6 +112,10 @@ class Names:
         query = "SELECT id FROM compact_names WHERE name = ?"
         return cursor.execute(query, (name,)).fetchone()[0]
 
+    def know(self, names: set[str]) -> bool:
+        """Say whether the numbers of these are known."""
+        return names <= self._known.keys()
+
     def learn(self, connection: sqlite3.Connection) -> None:
         """Remember every number, if one was missed.
 
@@ -136,12 +141,9 @@ def add_task(cursor: sqlite3.Cursor, names: Names | None, task: TaskRow) -> None
 
 def _numbered_checkpoint(cursor: sqlite3.Cursor, names: Names, row: CheckpointRow) -> bool:
     """Do in one statement what the trigger does in many; say no where the thread is new."""
-    metadata = row.metadata
-    for words, short in _SHORT_BYTES:
-        metadata = metadata.replace(words, short)
     parent = row.parent_checkpoint_id
     kind = names.number(cursor, row.type)
-    values = (row.checkpoint_id, parent, parent, kind, row.checkpoint, metadata)
+    values = (row.checkpoint_id, parent, parent, kind, row.checkpoint, short_metadata(row.metadata))
     return cursor.execute(_PUT, (*values, row.thread_id, row.checkpoint_ns)).rowcount > 0
 
 
@@ -158,3 +160,10 @@ def _numbered_task(cursor: sqlite3.Cursor, names: Names, task: TaskRow) -> bool:
     marks = ", ".join(["(?, ?, ?, ?, ?)"] * len(task.writes))
     cursor.execute(f"INSERT OR {task.policy} INTO compact_writes VALUES {marks}", values)
     return True
+
+
+def short_metadata(metadata: bytes) -> bytes:
+    """Return metadata as the numbered tables hold it."""
+    for words, short in _SHORT_BYTES:
+        metadata = metadata.replace(words, short)
+    return metadata

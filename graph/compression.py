@@ -1,8 +1,9 @@
 """Checkpoints and writes made small before they are stored.
 
-A checkpoint of a quiet superstep is half a kilobyte of names that every checkpoint repeats. Alone
-it is too short for zlib to find anything in, so zlib is given those names beforehand: a preset
-dictionary, which counts as text that it has already seen.
+A checkpoint of a quiet superstep is half a kilobyte of names that every checkpoint repeats, and so
+is most of a message. Such small values get numbers for their names (`phrases.py`). What holds text
+is left to zlib. A message is too short for it to find anything in, so it is given the names
+beforehand: a preset dictionary, which counts as text that it has already seen.
 """
 
 import functools
@@ -13,6 +14,8 @@ from typing import Any, Self
 import ormsgpack
 from langgraph.checkpoint.serde.jsonplus import EXT_DELTA_SNAPSHOT, JsonPlusSerializer
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
+
+from langgraph_filesystem.phrases import shortened, spelled_out
 
 __all__ = ("CompressedSerializer", "LateSnapshot")
 
@@ -26,6 +29,12 @@ checkpoint; for a page of a file it takes twice as long, for a large snapshot fo
 
 _SUFFIX = "+zlib1"
 """Marks what is compressed with the dictionary below, behind the type that is inside."""
+
+_SHORT = 330
+"""Bytes. What is longer without its phrases holds text, which zlib makes much smaller."""
+
+_SHORTENED = "+phrases1"
+"""Marks what has numbers for its phrases."""
 
 _DICTIONARY = b"".join(
     (
@@ -94,6 +103,10 @@ class CompressedSerializer(JsonPlusSerializer):
         kind, data = super().dumps_typed(obj)
         if len(data) <= _COMPRESS_OVER:
             return kind, data
+        if kind == "msgpack" and len(data) <= _THOROUGH_UP_TO:
+            short = shortened(data)
+            if len(short) <= _SHORT and len(short) < len(data):
+                return kind + _SHORTENED, short
         zipper = (_THOROUGH if len(data) <= _THOROUGH_UP_TO else _FAST).copy()
         packed = zipper.compress(data) + zipper.flush()
         if len(packed) + len(_SUFFIX) >= len(data):
@@ -107,6 +120,8 @@ class CompressedSerializer(JsonPlusSerializer):
             unzipper = zlib.decompressobj(zdict=_DICTIONARY)
             plain = unzipper.decompress(plain) + unzipper.flush()
             kind = kind.removesuffix(_SUFFIX)
+        elif kind.endswith(_SHORTENED):
+            plain, kind = spelled_out(plain), kind.removesuffix(_SHORTENED)
         if kind != "msgpack":
             return super().loads_typed((kind, plain))
         option = ormsgpack.OPT_NON_STR_KEYS

@@ -13,7 +13,8 @@ some time after the task has ended, and waits for it only before it stores the c
 import sqlite3
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from langgraph_filesystem.compact import (
     CheckpointRow,
@@ -22,6 +23,7 @@ from langgraph_filesystem.compact import (
     add_checkpoint,
     add_task,
 )
+from langgraph_filesystem.supersteps import add_superstep, prepare
 
 __all__ = ("Writer",)
 
@@ -33,6 +35,16 @@ _LOOKS = 20
 """How often the thread looks at nothing before it ends: in a run there is soon more."""
 
 
+@contextmanager
+def _autocommitting(connection: sqlite3.Connection) -> Iterator[None]:
+    """Let each statement be a transaction of its own, with no statements around it."""
+    usual, connection.isolation_level = connection.isolation_level, None
+    try:
+        yield
+    finally:
+        connection.isolation_level = usual
+
+
 class Writer:
     """Writes to one connection, under the lock of those who share it."""
 
@@ -42,6 +54,8 @@ class Writer:
         self._lock = lock
         query = "SELECT 1 FROM sqlite_schema WHERE name = 'compact_names'"
         self._names = Names() if connection.execute(query).fetchone() else None
+        if self._names:
+            prepare(connection)
         self._waiting: list[TaskRow] = []
         self._watched = threading.Lock()
         self._closed = False
@@ -51,7 +65,9 @@ class Writer:
         parent = (row.thread_id, row.checkpoint_ns, row.parent_checkpoint_id)
         with self._lock:
             # What later supersteps wrote goes on waiting: their checkpoints are not stored yet.
-            self._store([task for task in self._waiting if task[:3] == parent], checkpoint=row)
+            waiting = [task for task in self._waiting if task[:3] == parent]
+            if not self._store_superstep(waiting, row):
+                self._store(waiting, checkpoint=row)
 
     def put_task(self, task: TaskRow) -> None:
         """Store what a task wrote, and what waits."""
@@ -76,6 +92,17 @@ class Writer:
         """Store what waits, and let nothing wait from now on."""
         self._closed = True
         self.flush()
+
+    def _store_superstep(self, waiting: Sequence[TaskRow], checkpoint: CheckpointRow) -> bool:
+        """Store the checkpoint and the one task before it at once, if that is all."""
+        if self._names is None or len(waiting) != 1:
+            return False
+        self._names.learn(self._connection)
+        with _autocommitting(self._connection):
+            if not add_superstep(self._cursor, self._names, waiting[0], checkpoint):
+                return False
+        self._waiting.remove(waiting[0])
+        return True
 
     def _store(
         self,
