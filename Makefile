@@ -35,7 +35,7 @@ types: $(DEV) ## Check the types
 	$(BIN)/mypy
 
 unit: $(DEV) ## Run the tests
-	$(BIN)/python -m pytest -q -n auto --dist loadscope
+	$(BIN)/python -m pytest -q -n auto --dist loadscope --no-loadscope-reorder
 
 format: $(DEV) ## Rewrite the sources to the house format
 	$(BIN)/ruff check --fix-only .

@@ -29,6 +29,8 @@ _AT_ONCE = 200
 """Files that are open at a time: a process may have a thousand."""
 _KEPT = 80_000
 """Candidates that are kept; of more, the first ones in the order of their paths."""
+_SMALL = 1 << 20
+"""Bytes that Python searches for a regex in the time in which `rg` starts and opens them again."""
 _GRACE = 5.0
 """Seconds to confirm what was found, when the time of the search is up."""
 
@@ -208,10 +210,10 @@ def _results(
 
 
 def _count(search: Search, rg: Ripgrep, files: list[_File]) -> None:
-    if search.matcher.is_literal:
+    if _is_quick(search, files):
         for file in files:
             file.count = len(_hits(search, file))
-    elif files:
+    else:
         counts = rg.counts_of([file.handle for file in files], search.omissions)
         for file, count in zip(files, counts, strict=True):
             file.count = count
@@ -220,11 +222,19 @@ def _count(search: Search, rg: Ripgrep, files: list[_File]) -> None:
 def _lines(
     search: Search, rg: Ripgrep, collected: Collected, files: list[_File]
 ) -> Iterator[list[Hit]]:
-    if search.matcher.is_literal or not files:
-        # As they are wanted, and before a process has started.
+    if _is_quick(search, files):
+        # As they are wanted.
         return (_hits(search, file) for file in files)
     handles = [file.handle for file in files]
     return iter(rg.lines_of(handles, collected.wanted, search.omissions))
+
+
+def _is_quick(search: Search, files: list[_File]) -> bool:
+    """Say whether Python has looked through files before a process has started."""
+    matcher = search.matcher
+    if matcher.is_literal:
+        return True
+    return not matcher.is_risky and sum(file.size for file in files) <= _SMALL
 
 
 def _hits(search: Search, file: _File) -> list[Hit]:

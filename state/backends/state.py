@@ -92,7 +92,8 @@ class BoundStateBackend(OverFiles):
         skip = len(start)
         entries: dict[str, FileInfo] = {}
         directories: set[str] = set()
-        for key in self._below(directory):
+        # A third faster than with `startswith`, which counts among thousands of files.
+        for key in [key for key in self._files if key[:skip] == start]:
             end = key.find("/", skip)
             if end < 0:
                 entries[key] = self._info(key)

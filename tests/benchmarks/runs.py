@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.types import Checkpointer
 
 from tests.benchmarks.contestants import Contestant
-from tests.benchmarks.savers import Opener
+from tests.benchmarks.savers import Opener, write_back
 from tests.benchmarks.scripted import Call, ScriptedModel
 
 __all__ = ("CONFIG", "files_of", "run", "timed_run")
@@ -23,10 +23,12 @@ def timed_run(
 ) -> tuple[float, dict[str, Any]]:
     """Return the milliseconds per turn, and the state in the end."""
     given: dict[str, str] | None = files
-    with TemporaryDirectory() as directory, opener(Path(directory, "bench.db")) as saver:
+    with TemporaryDirectory() as directory, opener(file := Path(directory, "bench.db")) as saver:
         if saver is not None:
-            # A run of its own, or what it still has to store would count as time of the turns.
+            # A run of its own, or what it still has to store would count as time of the turns; and
+            # so would the log that it leaves behind, for whoever is the one to make it full.
             run(contestant, saver, [], files)
+            write_back(file)
             given = None
         seconds, state = run(contestant, saver, turns, given)
     return seconds * 1000 / len(turns), state

@@ -10,7 +10,14 @@ from langgraph.types import Checkpointer
 
 from langgraph_filesystem import open_sqlite
 
-__all__ = ("Opener", "database_bytes", "open_no_saver", "open_our_sqlite", "open_plain_sqlite")
+__all__ = (
+    "Opener",
+    "database_bytes",
+    "open_no_saver",
+    "open_our_sqlite",
+    "open_plain_sqlite",
+    "write_back",
+)
 
 Opener = Callable[[Path], AbstractContextManager[Checkpointer]]
 """Opens a saver on a database file."""
@@ -40,7 +47,12 @@ def open_plain_sqlite(path: Path) -> Iterator[Checkpointer]:
 
 def database_bytes(path: Path) -> int:
     """Return the size of a database, with its write-ahead log written back to it."""
+    write_back(path)
+    return path.stat().st_size
+
+
+def write_back(path: Path) -> None:
+    """Write the log of a database back to it."""
     with closing(sqlite3.connect(path)) as connection:
         ((busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    assert not busy, f"{path} is in use: its size is not known"
-    return path.stat().st_size
+    assert not busy, f"{path} is in use"
