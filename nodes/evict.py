@@ -4,9 +4,10 @@ It looks at what came since the last AI message. A large message keeps its id an
 holds the head and the tail of what it was, and the path where the whole of it can be read.
 """
 
+import hashlib
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from typing import Any
 
@@ -63,15 +64,19 @@ def evict_node(
             return {}
         how = " or ".join(offered_by(ways, runtime).values())
         channels = read_channels(config, "files", "seen")
+        once = Once(config, io)
         filesystem = Filesystem(
             settings,
             io,
             runtime,
             files=channels.get("files", {}),
             seen=channels.get("seen", {}),
-            once=Once(config, io),
+            once=once,
         )
-        replaced = [await _evicted(message, filesystem, settings, how) for message in large]
+        name_of = _name_among_branches if once.is_nested else _name_of
+        replaced = [
+            await _evicted(message, name_of, filesystem, settings, how) for message in large
+        ]
         return {"messages": replaced, **filesystem.updates()}
 
     return Node("evict", act)
@@ -138,10 +143,14 @@ def _block_text(block: Any) -> str:
 
 
 async def _evicted(
-    message: AnyMessage, filesystem: Filesystem, settings: Settings, how: str
+    message: AnyMessage,
+    name_of: Callable[[AnyMessage, str], str],
+    filesystem: Filesystem,
+    settings: Settings,
+    how: str,
 ) -> AnyMessage:
     text = valid(_text_of(message))
-    path = await _kept(message, text, filesystem)
+    path = await _kept(message, name_of(message, text), text, filesystem)
     lines = text.count("\n") + (not text.endswith("\n"))
     shown = preview(text, (settings.evict_over or 0) * CHARACTERS_PER_TOKEN // 2)
     notice = (
@@ -156,15 +165,24 @@ async def _evicted(
     return message.model_copy(update={"content": content, "additional_kwargs": marked})
 
 
-def _name_of(message: AnyMessage) -> str:
+def _name_of(message: AnyMessage, _: str) -> str:
     """Return a name that can't be a path: ids come from models and clients."""
     id = message.tool_call_id if isinstance(message, ToolMessage) else message.id or ""
     return _UNSAFE.sub("_", id)[:100].strip("_") or "result"
 
 
-async def _kept(message: AnyMessage, text: str, filesystem: Filesystem) -> str:
+def _name_among_branches(message: AnyMessage, text: str) -> str:
+    """Return a name that another branch has only for the same text.
+
+    Branches of a parent run at the same time and don't see each other's files, and the ids of calls
+    that some models give are the same in each of them.
+    """
+    return f"{_name_of(message, text)}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+async def _kept(message: AnyMessage, name: str, text: str, filesystem: Filesystem) -> str:
     """Write the text under a name that is free, and return its path."""
-    name, number = _name_of(message), 0
+    number = 0
     while True:
         number += 1
         path = f"{EVICTED}/{name}" if number == 1 else f"{EVICTED}/{name}-{number}"

@@ -19,6 +19,7 @@ from langgraph_filesystem.state.errors import FileExists, Unsupported
 from langgraph_filesystem.state.escapes import escaped
 from langgraph_filesystem.state.files import FileData, Files
 from langgraph_filesystem.state.io import takes
+from langgraph_filesystem.state.locating import Locator
 from langgraph_filesystem.state.paths import is_within
 from langgraph_filesystem.state.searches import find_files, find_lines, list_directory
 from langgraph_filesystem.state.transfer import move
@@ -56,7 +57,8 @@ class Filesystem:
 
     def begin(self, message: str, part: str) -> None:
         """Change things for another part of a message from here on, such as one of its calls."""
-        self._effects.key = self._once.key(message, part)
+        key = self._effects.key = self._once.key(message, part)
+        self._effects.copied = None if key is None else self._seen.copied(key)
 
     async def ls(self, path: str) -> tuple[list[FileInfo], list[str]]:
         """Return what is directly below a directory, with mount points, and notes on failures."""
@@ -107,10 +109,18 @@ class Filesystem:
             await self._effects.change(mount, path, "delete", mount.inner(path))
         self._seen.forget(path)
 
-    async def move(self, source: str, destination: str) -> int:
-        """Move a file or a directory; return how many files it was."""
+    async def move(self, source: str, destination: str) -> int | None:
+        """Move a file or a directory; return how many files it was.
+
+        `None` says that the call must come again, when what it has copied is stored.
+        """
+        key = self._effects.key
+        self._seen.mark_copied(key, None)
         count = await move(self._view, self._effects, source, destination)
-        self._seen.move(source, destination)
+        if count is None:
+            self._seen.mark_copied(key, self._effects.copied)
+        else:
+            self._seen.move(source, destination)
         return count
 
     async def glob(self, pattern: str, path: str) -> tuple[list[FileInfo], list[str]]:
@@ -124,6 +134,14 @@ class Filesystem:
         """Return the matches in every mount at or below a path, and notes on failures."""
         found, notes = await find_lines(self._view, pattern, path, glob, options)
         return found, _shown(notes)
+
+    async def locate(
+        self, pattern: str, lines: list[str], *, regex: bool, ignore_case: bool
+    ) -> list[int]:
+        """Return where in lines that match the match begins, or -1 where that is not known."""
+        locator = Locator(pattern, regex=regex, ignore_case=ignore_case)
+        places: list[int] = await self._view.run(locator, "locate_all", lines)
+        return places
 
     async def execute(self, command: str, timeout: int | None, **options: Any) -> ExecuteResponse:
         """Run a command where a mount can."""

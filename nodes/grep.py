@@ -15,6 +15,8 @@ __all__ = ("Grep", "grep")
 _LIKE_A_ROW = re.compile(r":\d+(?::|$)")
 _LINE = 1_000
 """Characters of a line that are shown; `read_file` shows the rest."""
+_BEFORE = 400
+"""How many of them are before the match, if it is not at the beginning."""
 
 
 class Grep(Arguments):
@@ -53,8 +55,29 @@ async def grep(args: Grep, filesystem: Filesystem) -> Answer:
     if not counts:
         none = f"No line in {escaped(args.path)} matches {escaped(args.pattern[:200])}."
         return Answer("\n".join([none, *notes]), artifact)
-    text, left_out = listed(_rows(args, counts, found.matches or []), filesystem.budget, "lines")
+    matches = await _shortened(args, found.matches or [], filesystem)
+    text, left_out = listed(_rows(args, counts, matches), filesystem.budget, "lines")
     return Answer("\n".join([text, *notes]), {**artifact, "left_out": left_out})
+
+
+async def _shortened(
+    args: Grep, matches: list[GrepMatch], filesystem: Filesystem
+) -> list[GrepMatch]:
+    """Return the matches in the order of their places, long lines cut around what matches."""
+    matches = sorted(matches, key=lambda match: (match["path"], match["line"]))
+    long = [match for match in matches if len(match["text"]) > _LINE]
+    if not long:
+        return matches
+    # More of them don't fit into the answer, and a regex takes its time for each.
+    lines = [match["text"] for match in long[: filesystem.budget // _LINE + 1]]
+    how = {"regex": args.regex, "ignore_case": args.ignore_case}
+    places = iter(await filesystem.locate(args.pattern, lines, **how))
+    return [
+        {**match, "text": _cut(match["text"], next(places, 0))}
+        if len(match["text"]) > _LINE
+        else match
+        for match in matches
+    ]
 
 
 def _rows(args: Grep, counts: dict[str, int], matches: list[GrepMatch]) -> list[str]:
@@ -62,7 +85,6 @@ def _rows(args: Grep, counts: dict[str, int], matches: list[GrepMatch]) -> list[
         return sorted(map(escaped, counts))
     if args.output_mode == "count":
         return sorted(f"{_unmistakable(path)}:{count}" for path, count in counts.items())
-    matches = sorted(matches, key=lambda match: (match["path"], match["line"]))
     if not args.context:
         return [_row(match["path"], match["line"], ":", match["text"]) for match in matches]
     return _rows_with_context(matches)
@@ -74,7 +96,7 @@ def _rows_with_context(matches: list[GrepMatch]) -> list[str]:
     for match in matches:
         beside = [*match.get("context_before", ()), *match.get("context_after", ())]
         for line in beside:
-            lines.setdefault((match["path"], line["line"]), ("-", line["text"]))
+            lines.setdefault((match["path"], line["line"]), ("-", _cut(line["text"])))
         lines[match["path"], match["line"]] = (":", match["text"])
     rows: list[str] = []
     last: tuple[str, int] | None = None
@@ -87,8 +109,17 @@ def _rows_with_context(matches: list[GrepMatch]) -> list[str]:
 
 
 def _row(path: str, line: int, mark: str, text: str) -> str:
-    shown = text if len(text) <= _LINE else f"{text[:_LINE]} [... {len(text):,} characters]"
-    return f"{_unmistakable(path)}{mark}{line}{mark}{escaped(shown)}"
+    return f"{_unmistakable(path)}{mark}{line}{mark}{escaped(text)}"
+
+
+def _cut(text: str, place: int = 0) -> str:
+    """Return so much of a line as is shown, with a place in it."""
+    if len(text) <= _LINE:
+        return text
+    start = max(0, min(place - _BEFORE, len(text) - _LINE))
+    before = f"[{start:,} characters ...] " if start else ""
+    after = f" [... {len(text):,} characters]" if start + _LINE < len(text) else ""
+    return f"{before}{text[start : start + _LINE]}{after}"
 
 
 def _unmistakable(path: str) -> str:

@@ -18,9 +18,11 @@ class Move(Arguments):
     destination: Annotated[VirtualPath, Field(description="Absolute path that it gets.")]
 
 
-async def move(args: Move, filesystem: Filesystem) -> Answer:
-    """Move it and say how much was moved."""
+async def move(args: Move, filesystem: Filesystem) -> Answer | None:
+    """Move it and say how much was moved; or nothing yet, if it must come again to be finished."""
     count = await filesystem.move(args.source, args.destination)
+    if count is None:
+        return None
     moved = (
         f"Moved {escaped(args.source)} to {escaped(args.destination)} ({counted(count, 'file')})."
     )

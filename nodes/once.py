@@ -40,6 +40,11 @@ class Once:
         # Then the caller gives the thread up if the process dies: there is nothing to wait for.
         self._waits = durability_of(config) != "exit"
 
+    @property
+    def is_nested(self) -> bool:
+        """Say whether the graph runs within another one, where its like may run beside it."""
+        return bool(self._space)
+
     def key(self, message: str, part: str) -> str | None:
         """Return the key of a part of a message, or `None` where no run can be taken up again."""
         if self._saver is None:

@@ -43,7 +43,10 @@ def operation_node(operation: Operation, built: Settings) -> Node:
         for call in calls_of_task(task, state["messages"]):
             filesystem.begin(call.message, str(call.position))
             filesystem.progress = _progress(operation.name, call, runtime)
-            answers.append(await _answered(operation, call, filesystem, limit))
+            answer = await _answered(operation, call, filesystem, limit)
+            if answer is None:
+                break  # it comes again in the next wave, and what is behind it in this task too
+            answers.append(answer)
         return {"messages": answers, **filesystem.updates()}
 
     return Node(operation.name, act)
@@ -65,13 +68,15 @@ def calls_of_task(task: dict[str, Any], messages: list[Any]) -> list[Call]:
 
 async def _answered(
     operation: Operation, call: Call, filesystem: Filesystem, limit: int | None
-) -> ToolMessage:
+) -> ToolMessage | None:
     work = _acted(operation, call, filesystem)
     answer, problem = await attempted(work, f"{operation.name} {_path_of(call)}".rstrip())
-    return reply(call, answer, limit) if answer else error_reply(call, problem or "no answer")
+    if problem is not None:
+        return error_reply(call, problem)
+    return None if answer is None else reply(call, answer, limit)
 
 
-async def _acted(operation: Operation, call: Call, filesystem: Filesystem) -> Answer:
+async def _acted(operation: Operation, call: Call, filesystem: Filesystem) -> Answer | None:
     return await operation.act(operation.parse(call.args), filesystem)
 
 

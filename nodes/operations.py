@@ -30,7 +30,8 @@ class Operation:
 
     name: str
     schema: type[Arguments]
-    act: Callable[[Any, Filesystem], Awaitable[Answer]]
+    act: Callable[[Any, Filesystem], Awaitable[Answer | None]]
+    """`None` for an answer leaves the call open: it comes again when what it did is stored."""
     changes: bool
     """Whether it changes files."""
 

@@ -61,6 +61,15 @@ class Seen:
             {destination + path[len(source) :]: digest for path, digest in known.items()}
         )
 
+    def copied(self, key: str) -> str:
+        """Return how many files the move with a key has copied in an earlier step, or `""`."""
+        return self._before.get(_moved(key), "")
+
+    def mark_copied(self, key: str | None, count: str | None) -> None:
+        """Remember that the move with a key has copied files, and has not yet deleted them."""
+        if key is not None:
+            self._update[_moved(key)] = count
+
     def update(self) -> dict[str, str | None]:
         """Return what the task changes in the channel."""
         state = BoundStateBackend(self._view.files)
@@ -71,3 +80,8 @@ class Seen:
     def _known_within(self, path: str) -> dict[str, str]:
         known = {**self._before, **self._update}
         return {p: d for p, d in known.items() if d is not None and is_within(p, path)}
+
+
+def _moved(key: str) -> str:
+    """Return what stands for a move where paths are: no path, as those begin with `/`."""
+    return f"move {key}"

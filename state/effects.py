@@ -17,6 +17,9 @@ class Effects:
 
     def __init__(self, view: View, io: Io, key: str | None = None) -> None:
         self.key = key
+        self.copied: str | None = None
+        """How many files a move has copied in an earlier step: `""` for none yet, `None` if it is
+        to be done in one step because nobody would call it again."""
         self._view = view
         self._io = io
 
@@ -27,7 +30,7 @@ class Effects:
         self, mount: Mount, path: str, method: str, *args: Any, part: str = "", **options: Any
     ) -> Any:
         """Call a method that changes something; `part` tells several effects of a call apart."""
-        if not self._is_in_state(mount, path):
+        if not self.is_in_state(mount, path):
             await self.ready()
             options["once"] = self._key(part)
         return await self._view.call(mount, path, method, *args, **options)
@@ -39,7 +42,7 @@ class Effects:
         """
         backend = self._view.backend_for(mount, path)
         key = self._key(part)
-        if key is None or self._is_in_state(mount, path) or not hasattr(backend, "recall"):
+        if key is None or self.is_in_state(mount, path) or not hasattr(backend, "recall"):
             return None
         await self.ready()
         outcome: Outcome | None = await self._io.call(backend, "recall", key)
@@ -50,7 +53,8 @@ class Effects:
             )
         return outcome
 
-    def _is_in_state(self, mount: Mount, path: str) -> bool:
+    def is_in_state(self, mount: Mount, path: str) -> bool:
+        """Say whether what has a path keeps its files in the state."""
         return isinstance(self._view.backend_for(mount, path), BoundStateBackend)
 
     def _key(self, part: str) -> str | None:

@@ -9,7 +9,7 @@ from langgraph_filesystem.state.mounts import Mount
 from langgraph_filesystem.state.paths import is_within
 from langgraph_filesystem.state.view import View
 
-__all__ = ("Place", "belongs", "is_only_above_mounts", "places", "points_below")
+__all__ = ("Place", "belongs", "is_only_above_mounts", "is_there", "places", "points_below")
 
 
 class Place(NamedTuple):
@@ -42,7 +42,7 @@ async def is_only_above_mounts(view: View, path: str) -> bool:
         return False
     if isinstance(mount.backend, StateBackend):
         return not any(is_within(key, path) for key in view.files)
-    return not await _is_there(view, mount, path)
+    return not await is_there(view, mount, path)
 
 
 def points_below(view: View, path: str) -> list[FileInfo]:
@@ -57,11 +57,12 @@ def belongs(view: View, mount: Mount, path: str) -> bool:
     return view.mounts.locate(path) is mount
 
 
-async def _is_there(view: View, mount: Mount, path: str) -> bool:
+async def is_there(view: View, mount: Mount, path: str) -> bool:
+    """Say whether a mount has something at a path, or can't say."""
     if path == mount.prefix:
         return True
     above = path.rpartition("/")[0] or "/"
-    if not await _is_there(view, mount, above):
+    if not await is_there(view, mount, above):
         return False
     work = view.call(mount, above, "ls", mount.inner(above))
     listed, _ = await attempted(work, f"ls {above}")

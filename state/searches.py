@@ -20,9 +20,12 @@ from langgraph_filesystem.state.places import (
     Place,
     belongs,
     is_only_above_mounts,
+    is_there,
     places,
     points_below,
 )
+from langgraph_filesystem.state.refused import refused_below
+from langgraph_filesystem.state.remarks import Named, Remark, naming, separated
 from langgraph_filesystem.state.search import Query
 from langgraph_filesystem.state.view import View
 
@@ -37,28 +40,31 @@ async def list_directory(view: View, path: str) -> tuple[list[FileInfo], list[st
     mount = view.mounts.locate(path)
     work = view.call(mount, path, "ls", mount.inner(path))
     result, problem = await attempted(work, f"ls {path}")
+    refused = await refused_below(view, path)
+    if refused is not None:
+        points = _united(refused.ls(path).entries or [], points)
     if result is None:
         if not points:
             raise BackendFailed(problem)
-        return points, [f"{mount.prefix}: {problem}"]
-    hidden = {point["path"] for point in points}
+        if refused is not None and not await is_there(view, mount, path):
+            return points, []  # it is no directory but for what was refused
+        return points, [_failed(mount.prefix, naming(path, problem or "no answer"))]
     found = [_named(mount, info) for info in result.entries or ()]
-    shown = [info for info in found if info["path"].rstrip("/") not in hidden]
-    return shown + points, _notes_of(mount, result)
+    return _united(found, points), _notes_of(mount, result)
 
 
 async def find_files(view: View, pattern: str, path: str) -> tuple[GlobResult, list[str]]:
     """Return the files that match in every mount at or below a path, and notes on failures."""
     found: list[FileInfo] = []
     total, notes = GlobResult(matches=found), list[str]()
-    failures: dict[str, str] = {}
+    failures: dict[str, Remark] = {}
     matches = compile_glob(pattern)
     searched = await places(view, path, pattern)
     for mount, start, only in searched:
         work = view.call(mount, start, "glob", only or "*", mount.inner(start))
         result, problem = await attempted(work, f"glob {start}")
         if result is None:
-            failures[mount.prefix] = problem or "no answer"
+            failures[mount.prefix] = naming(start, problem or "no answer")
             continue
         named = (_named(mount, info) for info in result.matches or ())
         found += [
@@ -69,7 +75,10 @@ async def find_files(view: View, pattern: str, path: str) -> tuple[GlobResult, l
         ]
         total.truncated = total.truncated or bool(getattr(result, "truncated", False))
         notes += _notes_of(mount, result, "the list is not complete")
-    return total, notes + _notes_on(failures, len(searched))
+    if refused := await refused_below(view, path):
+        found[:] = _united(found, refused.glob(pattern, path).matches or [])
+        await _drop_missing(view, path, failures)
+    return total, notes + _notes_on(failures, len(searched) + bool(refused))
 
 
 async def find_lines(
@@ -77,20 +86,24 @@ async def find_lines(
 ) -> tuple[GrepResult, list[str]]:
     """Return the matches in every mount at or below a path, and notes on failures."""
     total, notes = GrepResult(matches=[], counts={}), list[str]()
-    failures: dict[str, str] = {}
+    failures: dict[str, Remark] = {}
     matches = compile_glob(glob) if glob else None
     searched = await places(view, path, glob)
     for place in searched:
         work = _grep(view, place, pattern, options)
         found, problem = await attempted(work, f"grep {place.start}")
         if found is None:
-            failures[place.mount.prefix] = problem or "no answer"
+            failures[place.mount.prefix] = naming(place.start, problem or "no answer")
             continue
         keep = None if place.pattern == glob else matches
         _add_matches(view, place.mount, found, total, partial(_is_kept, keep, path))
         notes += _notes_of(place.mount, found)
+    if refused := await refused_below(view, path):
+        found = await view.run(refused, "grep", pattern, path, glob, **options)
+        _add_refused(found, total)
+        await _drop_missing(view, path, failures)
     _cut_matches(total, options.get("max_count"))
-    return total, notes + _notes_on(failures, len(searched))
+    return total, notes + _notes_on(failures, len(searched) + bool(refused))
 
 
 # One answer of many
@@ -135,6 +148,28 @@ def _add_matches(
     total.truncated = total.truncated or bool(getattr(found, "truncated", False))
 
 
+def _add_refused(found: GrepResult, total: GrepResult) -> None:
+    assert total.matches is not None
+    assert total.counts is not None
+    new = {path: n for path, n in (found.counts or {}).items() if path not in total.counts}
+    total.matches += [match for match in found.matches or () if match["path"] in new]
+    total.counts |= new
+    total.truncated = total.truncated or found.truncated
+
+
+async def _drop_missing(view: View, path: str, failures: dict[str, Remark]) -> None:
+    """Say nothing of a mount without a directory that is one only by what was refused."""
+    mount = view.mounts.locate(path)
+    if mount.prefix in failures and not await is_there(view, mount, path):
+        del failures[mount.prefix]
+
+
+def _united(found: list[FileInfo], others: list[FileInfo]) -> list[FileInfo]:
+    """Return entries with others, which stand for those that have the same path."""
+    hidden = {info["path"].rstrip("/") for info in others}
+    return [info for info in found if info["path"].rstrip("/") not in hidden] + others
+
+
 def _cut_matches(total: GrepResult, most: int | None) -> None:
     """Keep so many matching lines in all: each mount was asked for as many."""
     counts, left = total.counts or {}, most
@@ -166,15 +201,27 @@ def _named(mount: Mount, info: FileInfo) -> FileInfo:
     return {**info, "path": mount.outer(info["path"])}
 
 
-def _notes_on(failures: Mapping[str, str], searched: int) -> list[str]:
+def _notes_on(failures: Mapping[str, Remark], searched: int) -> list[str]:
     if failures and len(failures) == searched:
         raise BackendFailed(next(iter(failures.values())))
-    return [f"{prefix}: {problem}" for prefix, problem in failures.items()]
+    return [_failed(prefix, problem) for prefix, problem in failures.items()]
+
+
+def _failed(prefix: str, problem: Remark) -> Remark:
+    return Remark(Named(prefix), ": ", *problem.parts)
 
 
 def _notes_of(mount: Mount, result: Any, why_cut: str | None = None) -> list[str]:
     """Return what a backend says of its result, or what to say of one that it cut."""
     if note := getattr(result, "note", None):
-        return [note if mount.prefix == "/" else f"{mount.prefix}: {note}"]
-    cut = why_cut and getattr(result, "truncated", False)
-    return [f"{mount.prefix}: {why_cut}"] if cut else []
+        # A backend made of several has a line for each.
+        return [_of(mount.prefix, line.under(mount.prefix)) for line in separated("\n", note)]
+    if why_cut and getattr(result, "truncated", False):
+        return [_failed(mount.prefix, Remark(why_cut))]
+    return []
+
+
+def _of(prefix: str, said: Remark) -> Remark:
+    """Say of which mount something is said, unless that is clear."""
+    is_clear = prefix == "/" or (isinstance(said.parts[0], Named) and said.parts[1:2] == (": ",))
+    return said if is_clear else Remark(Named(prefix), ": ", *said.parts)

@@ -1,4 +1,9 @@
-"""Files from one mount to another: all of them or, after an error, none."""
+"""Files from one mount to another: all of them or, after an error, none.
+
+What is copied into the state is stored only once the node has returned; what is deleted outside of
+it is gone at once. Between the two a killed process would lose the file, so such a move takes two
+steps: the copy, and when it is in a checkpoint, in a second run of the same call, the deletion.
+"""
 
 from langgraph_filesystem.state.effects import Effects
 from langgraph_filesystem.state.errors import (
@@ -11,6 +16,7 @@ from langgraph_filesystem.state.failures import attempted
 from langgraph_filesystem.state.files import checked_update
 from langgraph_filesystem.state.mounts import Mount
 from langgraph_filesystem.state.paths import is_within
+from langgraph_filesystem.state.places import is_there
 from langgraph_filesystem.state.view import View
 
 __all__ = ("LAST", "files_under", "move")
@@ -21,47 +27,92 @@ _MAX_DIRECTORIES = 10_000
 """Directories that a transfer walks through: links may go in circles."""
 
 
-async def move(view: View, effects: Effects, source: str, destination: str) -> int:
-    """Move a file or a directory, within a mount or across two; return how many files it was."""
+async def move(view: View, effects: Effects, source: str, destination: str) -> int | None:
+    """Move a file or a directory, within a mount or across two; return how many files it was.
+
+    `None` says that it was only copied: it is to be called again when the copy is stored.
+    """
     view.mounts.refuse_point(source)
     view.mounts.refuse_point(destination)
     if is_within(destination, source):
         raise FilesystemError(f"{source}: can't be moved to {destination}, which is itself.")
     start, end = view.mounts.locate(source), view.mounts.locate(destination)
     if start is end and callable(getattr(view.backend(start), "move", None)):
-        return max(1, await _rename(effects, start, source, destination))
-    return max(1, await _transfer(view, effects, (start, source), (end, destination)))
+        return await _rename(effects, start, source, destination)
+    return await _transfer(view, effects, (start, source), (end, destination))
 
 
-async def _rename(effects: Effects, mount: Mount, source: str, destination: str) -> int:
+async def _rename(effects: Effects, mount: Mount, source: str, destination: str) -> int | None:
+    copied = effects.copied
     if await effects.outcome(mount, source):
-        return 1
+        return int(copied or 1)
     inner = mount.inner(source), mount.inner(destination)
-    result = await effects.change(mount, source, "move", *inner)
-    return sum(value is None for value in (getattr(result, "files_update", None) or {}).values())
+    result = await effects.change(mount, source, "move", *inner, copied=copied)
+    if not copied and (now := getattr(result, "copied", None)):
+        # A backend made of several, one of them in the state.
+        effects.copied = now
+        return None
+    update = getattr(result, "files_update", None) or {}
+    return int(copied or max(1, sum(value is None for value in update.values())))
 
 
 async def _transfer(
     view: View, effects: Effects, source: tuple[Mount, str], destination: tuple[Mount, str]
-) -> int:
+) -> int | None:
     """Copy a file or a directory, then delete the source; return how many files it was.
 
     Run again after a crash it finds its own copies, and goes on from there.
     """
     (start, old), (end, new) = source, destination
+    if effects.copied:
+        return await _delete_copied(view, effects, source, destination)
     if await effects.outcome(start, old, LAST):
         return 1
     if await effects.outcome(end, new, _copy(0)) is None:
         await _refuse_taken(view, end, new)
-    files = await files_under(view, start, old)
-    contents = await _contents(view, start, old, files)
+    contents = await _contents(view, start, old, await files_under(view, start, old))
     copies = {new + path[len(old) :]: data for path, data in contents.items()}
+    stored = view.update
     await _write_all(view, effects, end, copies)
-    work = effects.change(start, old, "delete", start.inner(old), part=LAST)
+    copy_is_stored = view.update is stored or effects.is_in_state(start, old)
+    if effects.copied is not None and not copy_is_stored:
+        effects.copied = str(len(copies))
+        return None
+    await _delete(effects, source, new)
+    return len(copies)
+
+
+async def _delete_copied(
+    view: View, effects: Effects, source: tuple[Mount, str], destination: tuple[Mount, str]
+) -> int:
+    """Delete what was copied in an earlier step, or what is left of it, if it is the same still."""
+    (start, old), (end, new) = source, destination
+    count = int(effects.copied or 1)
+    if await effects.outcome(start, old, LAST):
+        return count
+    if await view.digest(start, old) is None and not await is_there(view, start, old):
+        # Not every backend knows what it has done: it was deleted before a crash.
+        return count
+    # Of a directory that was deleted in part, even in all but its name, the rest goes.
+    left = await _files_left(view, start, old)
+    contents = await _contents(view, start, old, left)
+    names = [new + path[len(old) :] for path in contents]
+    copies = await view.fetch(end, new, names)
+    for (path, content), copy in zip(contents.items(), copies, strict=True):
+        if copy.content != content:
+            raise BackendFailed(
+                f"Copied to {new}, but the source is left: {path} has changed meanwhile."
+            )
+    await _delete(effects, source, new)
+    return count
+
+
+async def _delete(effects: Effects, source: tuple[Mount, str], new: str) -> None:
+    mount, old = source
+    work = effects.change(mount, old, "delete", mount.inner(old), part=LAST)
     _, problem = await attempted(work, f"delete {old}")
     if problem is not None:
         raise BackendFailed(f"Copied to {new}, but the source is left: {problem}")
-    return len(files)
 
 
 async def _refuse_taken(view: View, mount: Mount, path: str) -> None:
@@ -73,6 +124,13 @@ async def _refuse_taken(view: View, mount: Mount, path: str) -> None:
 
 async def files_under(view: View, mount: Mount, path: str) -> list[str]:
     """Return a file, or every file below a directory: what is missed here would be lost."""
+    files = await _files_left(view, mount, path)
+    if not files:
+        raise BackendFailed(f"{path}: no file that can be read is there, so nothing was moved.")
+    return files
+
+
+async def _files_left(view: View, mount: Mount, path: str) -> list[str]:
     if await view.digest(mount, path) is not None:
         return [path]
     files: list[str] = []
@@ -87,8 +145,6 @@ async def files_under(view: View, mount: Mount, path: str) -> list[str]:
                 f"{path}: more than {_MAX_DIRECTORIES:,} directories are below it, which is "
                 "too much for one move. Move parts of it."
             )
-    if not files:
-        raise BackendFailed(f"{path}: no file that can be read is there, so nothing was moved.")
     return files
 
 

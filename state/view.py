@@ -77,9 +77,9 @@ class View:
         """Say whether what has a path has a method."""
         return callable(getattr(self.backend_for(mount, path), method, None))
 
-    async def run(self, target: object, method: str, *args: Any) -> Any:
-        """Call a method that takes time and is no backend's."""
-        return await self._io.call(target, method, *args)
+    async def run(self, target: object, method: str, *args: Any, **options: Any) -> Any:
+        """Call a method that takes time and is not that of a mount."""
+        return await self._io.call(target, method, *args, **options)
 
     async def digest(self, mount: Mount, path: str) -> str | None:
         """Return a digest of what a file holds now, or `None` where none can be had."""

@@ -26,6 +26,7 @@ from langgraph_filesystem.state.loads import download, upload
 from langgraph_filesystem.state.mounts import Mount
 from langgraph_filesystem.state.narrow import narrowed
 from langgraph_filesystem.state.paths import normalize_path
+from langgraph_filesystem.state.remarks import joined
 from langgraph_filesystem.state.searches import find_files, find_lines, list_directory
 from langgraph_filesystem.state.transfer import LAST, move
 from langgraph_filesystem.state.view import View
@@ -55,7 +56,7 @@ class Calls:
     async def ls(self, path: str) -> LsResult:
         """List the names directly below a directory, those of mounts among them."""
         entries, notes = await list_directory(self.view, normalize_path(path))
-        return LsResult(entries=entries, note="\n".join(notes) or None)
+        return LsResult(entries=entries, note=joined("\n", notes))
 
     async def read(
         self,
@@ -113,16 +114,29 @@ class Calls:
         await self.view.call(mount, path, "delete", mount.inner(path), once=once)
         return DeleteResult(path=file_path)
 
-    async def move(self, source: str, destination: str, *, once: str | None = None) -> MoveResult:
-        """Give a file or a directory another path, in the same backend or in another one."""
+    async def move(
+        self,
+        source: str,
+        destination: str,
+        *,
+        once: str | None = None,
+        copied: str | None = None,
+    ) -> MoveResult:
+        """Give a file or a directory another path, in the same backend or in another one.
+
+        With `copied`, what goes into the state is first copied only: the result says so, and is to
+        be given back as `copied` when the copy is stored.
+        """
         effects = Effects(self.view, self._io, once)
-        await move(self.view, effects, normalize_path(source), normalize_path(destination))
-        return MoveResult(path=destination)
+        effects.copied = copied
+        paths = normalize_path(source), normalize_path(destination)
+        is_done = await move(self.view, effects, *paths) is not None
+        return MoveResult(path=destination, copied=None if is_done else effects.copied)
 
     async def glob(self, pattern: str, path: str | None = None) -> GlobResult:
         """Find files by a pattern in every backend at or below a directory."""
         result, notes = await find_files(self.view, pattern, normalize_path(path or "/"))
-        result.note = "\n".join(notes) or None
+        result.note = joined("\n", notes)
         return result
 
     async def grep(
@@ -143,7 +157,7 @@ class Calls:
         start = normalize_path(path or "/")
         result, notes = await find_lines(self.view, pattern, start, glob, options)
         result.matches = sorted(result.matches or (), key=lambda it: (it["path"], it["line"]))
-        result.note = "\n".join(notes) or None
+        result.note = joined("\n", notes)
         return result
 
     async def upload_files(

@@ -7,19 +7,15 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from langgraph_filesystem.state.backends.contents import digest_of, mark_of
 from langgraph_filesystem.state.backends.jail import Jail
-from langgraph_filesystem.state.backends.journal import Journal, Note
+from langgraph_filesystem.state.backends.journal import Change, Journal, Note, verdict
 from langgraph_filesystem.state.backends.notes import Notes
 from langgraph_filesystem.state.backends.protocol import Outcome
 from langgraph_filesystem.state.errors import BackendFailed, FilesystemError
 
 __all__ = ("DiskJournal",)
-
-Change = dict[str, Any]
-"""A path, and the digests of what is there before and after."""
 
 _UNKNOWN = "unknown"
 """What a large file will be known by depends on where the host puts it."""
@@ -99,21 +95,12 @@ class DiskJournal:
         return None
 
     def _recall_changes(self, once: str, note: Note) -> Outcome | None:
-        changes: list[Change] = note["changes"]
-        later = [change for other in self._later(once, note) for change in other["changes"]]
-        found = [self._recall_change(change, later) for change in changes]
-        if all(outcome and outcome.finished for outcome in found):
-            return Outcome(finished=True, occurrences=note.get("occurrences"))
-        if any(outcome and not outcome.finished for outcome in found):
-            return Outcome(finished=False)
-        return None  # what is half done is done again, to the same end
-
-    def _recall_change(self, change: Change, later: list[Change]) -> Outcome | None:
-        path, after = change["path"], change["after"]
-        # The calls of a message come one after the other: the next one found this one's work.
-        if any(other["path"] == path and other["before"] == after for other in later):
-            return Outcome(finished=True)
-        return _outcome(self._digest(path), change["before"], after)
+        changes = _changes(note)
+        later = [change for other in self._later(once, note) for change in _changes(other)]
+        found = verdict(changes, [self._digest(change.path) for change in changes], later)
+        if not found:
+            return None if found is None else Outcome(finished=False)
+        return Outcome(finished=True, occurrences=note.get("occurrences"))
 
     def _later(self, once: str, note: Note) -> Iterator[Note]:
         scope = once.partition(".")[0]
@@ -139,6 +126,10 @@ class DiskJournal:
 
 class _NoRoom(BackendFailed):
     """The note has no room on the disk."""
+
+
+def _changes(note: Note) -> list[Change]:
+    return [Change(it["path"], it["before"], it["after"]) for it in note["changes"]]
 
 
 def _outcome(now: object, before: object, after: object) -> Outcome | None:

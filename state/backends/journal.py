@@ -9,12 +9,21 @@ come to another message, the calls of the ones before it are answered and stored
 """
 
 import json
-from typing import Any, Protocol
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple, Protocol
 
-__all__ = ("Journal", "Note", "Shelf")
+__all__ = ("Change", "Journal", "Note", "Shelf", "verdict")
 
 Note = dict[str, Any]
 """What is noted of a call: plain values."""
+
+
+class Change(NamedTuple):
+    """A path, and the digests of what is there before and after; `None` for nothing."""
+
+    path: str
+    before: str | None
+    after: str | None
 
 
 class Shelf(Protocol):
@@ -55,6 +64,28 @@ class Journal:
         scope, name = _parts(once)
         value = self._shelf.get(scope, name)
         return None if value is None else _read(value)
+
+
+def verdict(
+    changes: Sequence[Change], now: Sequence[str | None], later: Collection[Change] = ()
+) -> bool | None:
+    """Say whether what was begun is there: wholly, not at all (`None`), or nobody knows.
+
+    What is there in part is done again, which leads to the same. `later` is what was begun after it
+    in the same thread. The calls of a message come one after the other: one that found what this
+    one was to leave proves that it was done, whatever is there now.
+    """
+    found = {(change.path, change.before) for change in later}
+    pairs = [
+        (change, digest)
+        for change, digest in zip(changes, now, strict=True)
+        if (change.path, change.after) not in found
+    ]
+    if all(digest == change.after for change, digest in pairs):
+        return True
+    if all(digest in (change.before, change.after) for change, digest in pairs):
+        return None
+    return False
 
 
 def _parts(once: str) -> tuple[str, str]:

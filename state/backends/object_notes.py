@@ -1,9 +1,10 @@
 """The journal of objects under keys: what was begun, and whether it is there now."""
 
+import time
 from collections.abc import Sequence
 from functools import cached_property
 
-from langgraph_filesystem.state.backends.journal import Journal, Note
+from langgraph_filesystem.state.backends.journal import Change, Journal, Note, verdict
 from langgraph_filesystem.state.backends.object_access import Access, digest_of
 from langgraph_filesystem.state.backends.objects import Objects
 from langgraph_filesystem.state.backends.protocol import Outcome
@@ -28,14 +29,23 @@ class Journaled(Access):
             return None
         if "tree" in note:
             return await self._recall_tree(note["tree"], note.get("to"))
-        states: list[State] = [(path, old, new) for path, old, new in note.get("states", ())]
-        found = _verdict(states, [await self.digest(path) for path, _, _ in states])
+        changes = _changes(note)
+        now = [await self.digest(change.path) for change in changes]
+        # Most often it is the last one: the notes behind it are many requests.
+        found = verdict(changes, now) or verdict(changes, now, await self._later(once, note))
         return None if found is None else Outcome(found, occurrences=note.get("occurrences"))
+
+    async def _later(self, once: str, note: Note) -> list[Change]:
+        """Return the changes that were begun after one, in the same thread."""
+        others = await self._notes.beside(once)
+        later = [other for other in others if other.get("at", 0) > note.get("at", 0)]
+        return [change for other in later for change in _changes(other)]
 
     async def _begin(
         self, once: str | None, states: Sequence[State], occurrences: int | None = None
     ) -> None:
-        await self._notes.begin(once, {"states": states, "occurrences": occurrences})
+        note = {"states": states, "occurrences": occurrences, "at": time.time_ns()}
+        await self._notes.begin(once, note)
 
     async def _begin_replacing(self, once: str | None, contents: dict[str, bytes]) -> None:
         if once is not None and contents:
@@ -103,18 +113,17 @@ class _Notes:
         value = await self._objects.note(scope, name)
         return None if value is None else Journal(_Sheet([], value)).find(once)
 
+    async def beside(self, once: str) -> list[Note]:
+        """Return what was noted of the other calls of the same message."""
+        scope, _, name = once.partition(".")
+        group = name.partition(".")[0] + "."
+        names = [other for other in await self._objects.note_names(scope) if other != name]
+        found = [await self.find(f"{scope}.{other}") for other in names if other.startswith(group)]
+        return [note for note in found if note is not None]
 
-def _verdict(states: list[State], now: list[str | None]) -> bool | None:
-    """Say whether what was begun is there: wholly, not at all (`None`), or nobody knows.
 
-    What is there in part is done again, which leads to the same.
-    """
-    pairs = list(zip(states, now, strict=True))
-    if all(found == after for (_, _, after), found in pairs):
-        return True
-    if all(found in (before, after) for (_, before, after), found in pairs):
-        return None
-    return False
+def _changes(note: Note) -> list[Change]:
+    return [Change(*state) for state in note.get("states", ())]
 
 
 class _Sheet:

@@ -9,6 +9,7 @@ from langgraph_filesystem.state.backends.contents import is_binary
 from langgraph_filesystem.state.backends.objects import Blob, Entry, Listing, Objects
 from langgraph_filesystem.state.backends.protocol import GrepResult
 from langgraph_filesystem.state.io import Io
+from langgraph_filesystem.state.remarks import Named, Remark, joined
 from langgraph_filesystem.state.search import Query
 
 __all__ = ("SECONDS", "search_objects")
@@ -85,9 +86,10 @@ def _add_result(total: GrepResult, part: GrepResult) -> None:
 
 
 def _add_note(total: GrepResult, note: str) -> None:
-    total.note = f"{total.note} {note}" if total.note else note
+    total.note = joined(" ", [total.note, note] if total.note else [note])
 
 
 def _too_large(paths: Sequence[str], limit: int) -> str:
     more = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
-    return f"Not searched, because larger than {limit:,} bytes: {paths[0]}{more}."
+    why = f"Not searched, because larger than {limit:,} bytes: "
+    return Remark(why, Named(paths[0]), f"{more}.")

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from langgraph_filesystem.state.remarks import Named, Remark, joined
+
 __all__ = ("Omissions", "Tally")
 
 
@@ -21,9 +23,13 @@ class Tally:
             self._first.append(name)
 
     def __str__(self) -> str:
+        return self.remark()
+
+    def remark(self) -> Remark:
+        """Return the first names, and how many more there are."""
         more = self.count - len(self._first)
-        shown = ", ".join(_readable(name) for name in sorted(self._first))
-        return f"{shown} and {more:,} more" if more else shown
+        shown = joined(", ", (Remark(_readable(name)) for name in sorted(self._first)))
+        return Remark(*(shown.parts if shown else ()), f" and {more:,} more" if more else "")
 
 
 @dataclass
@@ -42,9 +48,9 @@ class Omissions:
     late: str = ""
     """What to say of the time, where there is more to say than that it was up."""
 
-    def note(self, time_limit: float, max_file_size: int = 0) -> str | None:
+    def note(self, time_limit: float, max_file_size: int = 0) -> Remark | None:
         """Return all there is to say, if there is anything."""
-        return " ".join(self._sentences(time_limit, max_file_size)) or None
+        return joined(" ", self._sentences(time_limit, max_file_size))
 
     def _sentences(self, time_limit: float, max_file_size: int) -> Iterator[str]:
         if self.late:
@@ -52,21 +58,21 @@ class Omissions:
         elif self.is_late:
             yield f"The search stopped after {time_limit:g} s; search a smaller directory."
         if self.binary:
-            yield f"{self.binary} is binary, and so was not searched."
+            yield Remark(_readable(self.binary), " is binary, and so was not searched.")
         if self.large.count or self.may_be_large:
             others = ", among others" if self.may_be_large else ""
-            named = f"; left out{others}: {self.large}" if self.large.count else ""
-            yield (
-                f"Files over {max_file_size:,} bytes are searched only when `path` names them"
-                f"{named}."
+            named = f"; left out{others}: " if self.large.count else ""
+            yield Remark(
+                f"Files over {max_file_size:,} bytes are searched only when `path` names them",
+                *(named, *self.large.remark().parts, "."),
             )
         if self.unreadable.count:
-            yield f"Left out, as it can't be read: {self.unreadable}."
+            yield Remark("Left out, as it can't be read: ", *self.unreadable.remark().parts, ".")
         if self.unnameable.count:
-            yield f"Left out, as no path can name it: {self.unnameable}."
+            yield Remark("Left out, as no path can name it: ", *self.unnameable.remark().parts, ".")
 
 
-def _readable(name: str) -> str:
+def _readable(name: str) -> Named:
     """A name may hold bytes that are no text, and be as long as a path can get."""
     shown = name.encode(errors="surrogateescape").decode(errors="backslashreplace")
-    return shown if len(shown) <= 200 else f"{shown[:100]}...{shown[-80:]}"
+    return Named(shown if len(shown) <= 200 else f"{shown[:100]}...{shown[-80:]}")

@@ -140,6 +140,9 @@ class MoveResult:
     error: str | None = None
     path: str | None = None
     files_update: FilesUpdate | None = None
+    copied: str | None = None
+    """Of a move into the state: that it is only copied, and how many files. The source is deleted
+    when the same call comes again with this as `copied`, after the copy was stored."""
 
 
 @dataclass

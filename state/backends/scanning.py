@@ -20,6 +20,7 @@ from langgraph_filesystem.state.backends.omissions import Omissions
 from langgraph_filesystem.state.backends.trees import FILE, GONE, Walk
 from langgraph_filesystem.state.backtracking import in_process, may_backtrack
 from langgraph_filesystem.state.errors import PatternRefused
+from langgraph_filesystem.state.locating import Locator
 from langgraph_filesystem.state.search import Query, check_query
 
 __all__ = ("Matcher", "read_file", "scan", "stream_hits", "tree_files")
@@ -83,10 +84,19 @@ class Matcher:
         if self.is_literal:
             return line.find(self.needle)
         if self.is_risky:
-            return -1
-        text, compiled = self._decoded(line)
-        found = compiled.search(text)
-        return len(text[: found.start()].encode(errors="surrogateescape")) if found else -1
+            text = line.decode(errors="surrogateescape")
+            at = self._locator.locate(text)
+        else:
+            text, compiled = self._decoded(line)
+            found = compiled.search(text)
+            at = found.start() if found else -1
+        return len(text[:at].encode(errors="surrogateescape")) if at >= 0 else -1
+
+    @cached_property
+    def _locator(self) -> Locator:
+        pattern = self.for_any_bytes
+        folds = bool(pattern.flags & re.IGNORECASE)
+        return Locator(pattern.pattern, regex=True, ignore_case=folds)
 
     def _literal(self) -> bytes:
         if self.query.ignore_case:

@@ -41,6 +41,9 @@ class StoreBackend(ObjectBackend):
     live.
     """
 
+    lasting = True
+    """Files are kept beyond the thread: the model is told so."""
+
     def __init__(
         self,
         namespace: Namespace | Callable[[Runtime[Any]], Namespace] | None = None,

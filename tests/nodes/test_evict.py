@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, tool
+from langgraph.graph import START, StateGraph
 
-from langgraph_filesystem import create_filesystem_agent
+from langgraph_filesystem import FilesystemState, create_filesystem_agent, filesystem_node
 from langgraph_filesystem.nodes.evict import after_evict
+from langgraph_filesystem.state.backends import StateBackend
+from langgraph_filesystem.state.backends.composite import CompositeBackend
 from langgraph_filesystem.state.backends.protocol import WriteResult
 from tests.nodes.backends import Broken, Shelf
 from tests.scripted import ScriptedModel, answers, arun, call, run, says
@@ -246,6 +249,77 @@ def test_what_a_backend_refuses_is_kept_in_the_state_and_can_be_read(
     assert state["messages"][-1].text == "done"
     assert page.text == "     1\tline 1\n[1 of 30000 lines: read on with offset=1]"
     assert found.text == path
+
+
+@pytest.mark.parametrize(
+    "backend",
+    [ReadOnly(other="line 30000"), Broken(OSError("disk full")), lambda _: 1 / 0],
+    ids=["refuses", "raises", "can't be made"],
+)
+@pytest.mark.parametrize("mode", ["sync", "async"])
+@pytest.mark.parametrize("prefix", ["/", "/large_tool_results"])
+async def test_what_a_backend_refuses_is_found_like_other_files(
+    backend: Any, prefix: str, mode: str
+) -> None:
+    path = "/large_tool_results/big"
+    asked = [
+        call("ls", "1", path="/large_tool_results"),
+        call("ls", "2", path="/"),
+        call("glob", "3", pattern="b*"),
+        call("glob", "4", pattern="*", path="/large_tool_results"),
+        call("glob", "5", pattern="large*/*"),
+        call("grep", "6", pattern="line 30000"),
+        call("grep", "7", pattern="line 3000.", path="/large_tool_results", regex=True),
+        call("grep", "8", pattern="line 30000", output_mode="content", glob="big"),
+    ]
+    options: Any = {"tools": [giving(LINES)], "mounts": {prefix: backend}}
+    turns = call("give", id="big"), asked
+    state = await arun(*turns, **options) if mode == "async" else run(*turns, **options)
+    found = {reply.tool_call_id: reply.text.split("\n") for reply in answers(state)}
+    assert all(found[id].count(path) == 1 for id in "134567")
+    assert found["2"].count("/large_tool_results/") == 1
+    assert found["8"].count(f"{path}:30000:line 30000") == 1
+    assert all(reply.status == "success" for reply in answers(state))
+
+
+def test_a_directory_that_only_refused_results_have_is_like_others() -> None:
+    asked = [
+        call("ls", path="/large_tool_results"),
+        call("glob", pattern="*", path="/large_tool_results"),
+        call("grep", pattern="line 30000", path="/large_tool_results"),
+    ]
+    mounts = {"/": ReadOnly(other="")}
+    state = run(call("give", id="big"), asked, tools=[giving(LINES)], mounts=mounts)
+    assert [reply.text for reply in answers(state)[1:]] == ["/large_tool_results/big"] * 3
+
+
+def test_files_of_a_composite_are_found_once() -> None:
+    mounts = {"/": lambda _: CompositeBackend(StateBackend(), {"/m": Shelf()})}
+    asked = [call("ls", path="/large_tool_results"), call("grep", pattern="line 30000")]
+    state = run(call("give", id="big"), asked, tools=[giving(LINES)], mounts=mounts)
+    assert [reply.text for reply in answers(state)[1:]] == ["/large_tool_results/big"] * 2
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_branches_that_use_the_same_ids_keep_each_their_own(mode: str) -> None:
+    def branch(text: str) -> Any:
+        return create_filesystem_agent(
+            ScriptedModel([says(call("give", id="call_1"))]), tools=[giving(text)]
+        )
+
+    builder = StateGraph(FilesystemState)
+    for name in ("a", "b"):
+        builder.add_node(name, filesystem_node(branch(name + LINES)))
+        builder.add_edge(START, name)
+    given: Any = {"messages": [HumanMessage("go")]}
+    graph = builder.compile()
+    state = await graph.ainvoke(given) if mode == "async" else graph.invoke(given)
+    kept = {file["content"] for file in state["files"].values()}
+    assert kept == {f"a{LINES}", f"b{LINES}"}
+    for path, file in state["files"].items():
+        assert re.fullmatch(r"/large_tool_results/call_1-[0-9a-f]{8}", path)
+        [reply] = [m for m in answers(state) if path in m.text]
+        assert f"{file['content'][0]}line 1\n" in reply.text
 
 
 def test_a_file_in_the_way_of_the_directory_loses_nothing() -> None:

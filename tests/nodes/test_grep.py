@@ -1,12 +1,16 @@
 """`grep`: lines by what is in them, in three forms."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
+from langgraph.store.memory import InMemoryStore
 
 from langgraph_filesystem import create_filesystem_agent
-from langgraph_filesystem.state.backends import StateBackend
+from langgraph_filesystem.state.backends import StateBackend, disk_search
+from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.backends.store import StoreBackend
 from tests.nodes.test_ls import FORGING, is_plain
 from tests.scripted import ScriptedModel, answer, answers, call, run, says
 
@@ -146,3 +150,62 @@ def test_a_name_that_looks_like_a_row_can_not_pass_for_a_line_of_another_file() 
     )
     for reply in answers(state):
         assert reply.text.startswith("/ok.txt\\x3a7\\x3apassword:1")
+
+
+LONG = {
+    f"/{size}-{place}": "." * place + "Needle7" + "." * (size - place)
+    for size, place in [
+        (1_200, 0),
+        (1_200, 1_100),
+        (3_000, 1_500),
+        (3_900, 3_900),
+        (6_000, 5_500),
+        (200_000, 100_000),
+        (200_000, 199_999),
+    ]
+}
+
+
+@pytest.mark.parametrize("place", ["state", "rg", "python", "store"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"pattern": "Needle7"},
+        {"pattern": "nEEDLE7", "ignore_case": True},
+        {"pattern": "Needle[0-9]", "regex": True},
+        {"pattern": r"N\w+\d", "regex": True},
+        {"pattern": r"n[ed]+(l|el)e\d+", "regex": True, "ignore_case": True},
+    ],
+    ids=lambda asked: str(asked["pattern"]),
+)
+def test_of_a_long_line_the_match_is_shown(
+    place: str, asked: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options: dict[str, Any] = {}
+    if place == "state":
+        options["files"] = LONG
+    else:
+        disk: Any = FilesystemBackend(tmp_path)
+        backend = StoreBackend(("x",), store=InMemoryStore()) if place == "store" else disk
+        backend.upload_files([(path, text.encode()) for path, text in LONG.items()])
+        options["mounts"] = {"/": backend}
+    if place == "python":
+        monkeypatch.setattr(disk_search, "find_ripgrep", lambda: None)
+    rows = answer(call("grep", **asked, **CONTENT), **options).text.split("\n")
+    assert [row.partition(":")[0] for row in rows] == sorted(LONG)
+    assert all("Needle7" in row for row in rows)
+    assert max(map(len, rows)) < 1_100
+
+
+@pytest.mark.parametrize(
+    ("place", "shown"),
+    [
+        (0, "X" + "." * 999 + " [... 3,001 characters]"),
+        (400, "." * 400 + "X" + "." * 599 + " [... 3,001 characters]"),
+        (1_000, "[600 characters ...] " + "." * 400 + "X" + "." * 599 + " [... 3,001 characters]"),
+        (3_000, "[2,001 characters ...] " + "." * 999 + "X"),
+    ],
+)
+def test_what_is_left_out_of_a_long_line_is_counted(place: int, shown: str) -> None:
+    line = "." * place + "X" + "." * (3_000 - place)
+    assert answer(grep("X", **CONTENT), files={"/a": line}).text == f"/a:1:{shown}"

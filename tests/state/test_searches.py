@@ -1,11 +1,16 @@
 """Over mounts: each answers under its path, and one that fails does not silence the others."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.store.memory import InMemoryStore
 
-from langgraph_filesystem.state.backends import StateBackend
+from langgraph_filesystem.state.backends import StateBackend, disk_search
+from langgraph_filesystem.state.backends.composite import CompositeBackend
+from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
 from langgraph_filesystem.state.backends.protocol import GlobResult, GrepResult, LsResult
+from langgraph_filesystem.state.backends.store import StoreBackend
 from tests.nodes.backends import Broken, Shelf
 from tests.nodes.test_glob import glob
 from tests.nodes.test_grep import CONTENT, grep
@@ -149,3 +154,57 @@ def test_what_a_mount_hides_does_not_use_up_the_limit_of_a_search() -> None:
     grep = call("grep", pattern="line", max_count=1)
     reply = answer(grep, files={"/m/stale": "line", "/z": "line"}, mounts={"/m": Shelf()})
     assert reply.text.split("\n")[0] == "/z"
+
+
+def nested(inner: Any) -> Any:
+    """Return a factory of a composite with a backend at `/in`: unlike others, it stays nested."""
+    return lambda _: CompositeBackend(StateBackend(), {"/in": inner})
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> FilesystemBackend:
+    (tmp_path / "d").mkdir()
+    for name in ("large", "other"):
+        (tmp_path / "d" / name).write_text("x\n" * 1_000)
+    (tmp_path / "binary").write_bytes(b"x\0")
+    return FilesystemBackend(tmp_path, max_file_size_mb=0.001)
+
+
+@pytest.mark.parametrize("engine", ["rg", "python"])
+@pytest.mark.parametrize(("is_nested", "at"), [(False, "/site"), (True, "/site/in")])
+def test_what_a_mount_left_out_has_its_full_path(
+    site: FilesystemBackend,
+    is_nested: bool,
+    at: str,
+    engine: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if engine == "python":
+        monkeypatch.setattr(disk_search, "find_ripgrep", lambda: None)
+    mounts = {"/site": nested(site) if is_nested else site}
+    note = answer(grep("x", path="/"), mounts=mounts).text.split("\n")[-1]
+    assert note == (
+        f"[{at}: Files over 1,048 bytes are searched only when `path` names them; "
+        f"left out: {at}/d/large, {at}/d/other.]"
+    )
+    alone = answer(grep("x", path=f"{at}/binary"), mounts=mounts).text.split("\n")[-1]
+    assert alone == f"[{at}: {at}/binary is binary, and so was not searched.]"
+
+
+@pytest.mark.parametrize(("is_nested", "at"), [(False, "/site"), (True, "/site/in")])
+def test_what_a_store_did_not_search_has_its_full_path(is_nested: bool, at: str) -> None:
+    store = StoreBackend(("x",), store=InMemoryStore(), max_file_size_mb=0.001)
+    store.upload_files([("/d/large", b"x" * 2_000), ("/a", b"x")])
+    mounts = {"/site": nested(store) if is_nested else store}
+    reply = answer(grep("x"), mounts=mounts)
+    assert reply.text == (
+        f"{at}/a\n[{at}: Not searched, because larger than 1,048 bytes: {at}/d/large.]"
+    )
+
+
+def test_a_failure_within_a_mount_has_its_full_path() -> None:
+    mounts = {"/site": nested(Broken(OSError("gone")))}
+    assert answer(call("ls", path="/site"), mounts=mounts).text == "/site/in/"
+    for asked in (glob("*"), grep("x")):
+        note = answer(asked, files={"/a": ""}, mounts=mounts).text.split("\n")[-1]
+        assert note == f"[/site/in: {asked['name']} /site/in failed: OSError: gone]"

@@ -3,12 +3,16 @@
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
 
+from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.state.backends import StateBackend
+from langgraph_filesystem.state.backends.composite import CompositeBackend
 from langgraph_filesystem.state.backends.protocol import FileDownloadResponse, FileUploadResponse
 from tests.nodes.backends import Shelf
 from tests.nodes.test_move import FILES, contents, move
-from tests.scripted import answer, answers, arun, run
+from tests.scripted import ScriptedModel, answer, answers, arun, call, run, says
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
@@ -140,3 +144,78 @@ def test_what_is_no_text_stays_where_it_is(kind: Any) -> None:
     state = run(move("/raw", "/m/raw"), files=raw, mounts={"/m": kind()})
     assert "takes only text" in answers(state)[0].text
     assert list(state["files"]) == ["/raw"]
+
+
+CONFIG: Any = {"configurable": {"thread_id": "t"}}
+
+
+def agent_of(backend: Any, *calls: Any, at: str = "/m") -> Any:
+    return create_filesystem_agent(
+        ScriptedModel([says(*calls)]), mounts={at: backend}, checkpointer=InMemorySaver()
+    )
+
+
+class Watched(Shelf):
+    """A shelf that notes, when it deletes, what the saver has of the files of the thread."""
+
+    agent: Any = None
+
+    def __init__(self, **files: str | bytes) -> None:
+        super().__init__(**files)
+        self.stored: list[list[str]] = []
+
+    def delete(self, file_path: str) -> Any:
+        self.stored.append(sorted(self.agent.get_state(CONFIG).values.get("files", {})))
+        return super().delete(file_path)
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+@pytest.mark.parametrize("is_nested", [False, True])
+async def test_what_goes_into_the_state_is_stored_before_it_is_deleted(
+    mode: str, is_nested: bool
+) -> None:
+    shelf = Watched(f="one", d__g="two", d__h="three")
+    calls = [move("/m/f", "/f"), move("/m/d", "/d"), call("ls", path="/d")]
+    composite = CompositeBackend(StateBackend(), {"/m": shelf})
+    at, backend = ("/", lambda _: composite) if is_nested else ("/m", shelf)
+    shelf.agent = agent_of(backend, *calls, at=at)
+    given: Any = {"messages": [HumanMessage("go")]}
+    work = shelf.agent
+    state = await work.ainvoke(given, CONFIG) if mode == "async" else work.invoke(given, CONFIG)
+    assert [reply.text for reply in answers(state)] == [
+        "Moved /m/f to /f (1 file).",
+        "Moved /m/d to /d (2 files).",
+        "/d/g\n/d/h",
+    ]
+    assert contents(state) == {"/f": "one", "/d/g": "two", "/d/h": "three"}
+    assert shelf.files == {}
+    assert shelf.stored == [["/d/g", "/d/h", "/f"]] * 2
+    assert shelf.agent.get_state(CONFIG).values.get("seen", {}).keys() <= {"/f", "/d/g", "/d/h"}
+
+
+def test_a_source_that_changes_before_it_is_deleted_is_left() -> None:
+    class Changing(Shelf):
+        def digest(self, path: str) -> str | None:
+            return "known" if path in self.files else None
+
+        def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
+            found = super().download_files(paths)
+            if paths == ["/f"] and found[0].content == b"old":
+                self.put("/f", "new")
+            return found
+
+    shelf = Changing(f="old")
+    state = agent_of(shelf, move("/m/f", "/f")).invoke({"messages": [HumanMessage("go")]}, CONFIG)
+    [reply] = answers(state)
+    assert "Copied to /f, but the source is left: /m/f has changed meanwhile." in reply.text
+    assert contents(state) == {"/f": "old"}
+    assert shelf.files == {"/f": b"new"}
+
+
+def test_what_is_at_the_destination_already_is_not_taken_for_the_copy() -> None:
+    shelf = Shelf(f="same")
+    agent = agent_of(shelf, move("/m/f", "/f"))
+    given: Any = {"messages": [HumanMessage("go")], "files": {"/f": "same"}}
+    [reply] = answers(agent.invoke(given, CONFIG))
+    assert "the file exists already" in reply.text
+    assert shelf.files == {"/f": b"same"}

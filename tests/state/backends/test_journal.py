@@ -1,6 +1,8 @@
 """What was begun is remembered until its thread has come to another message."""
 
-from langgraph_filesystem.state.backends.journal import Journal
+import pytest
+
+from langgraph_filesystem.state.backends.journal import Change, Journal, verdict
 
 
 class Drawer:
@@ -52,3 +54,25 @@ def test_half_a_note_is_none() -> None:
     for value in (b"", b'{"path": "/', b"[1]", b"\xff"):
         drawer.put("thread", "message.0", value)
         assert journal.find("thread.message.0") is None
+
+
+A, B = Change("/a", "1", "2"), Change("/b", None, "x")
+
+
+@pytest.mark.parametrize(
+    ("now", "later", "expected"),
+    [
+        (["2", "x"], [], True),
+        (["1", None], [], None),
+        (["2", None], [], None),  # in part: done again, it leads to the same
+        (["3", "x"], [], False),
+        (["3", "x"], [Change("/a", "2", "3")], True),
+        (["1", "x"], [Change("/a", "2", "1")], True),
+        (["3", None], [Change("/a", "2", "3")], None),
+        (["3", "x"], [Change("/a", "1", "3"), Change("/b", "2", "3")], False),
+    ],
+)
+def test_what_is_there_and_what_came_later_say_whether_it_was_done(
+    now: list[str | None], later: list[Change], expected: bool | None
+) -> None:
+    assert verdict([A, B], now, later) is expected

@@ -9,6 +9,7 @@ from langgraph_filesystem.state.backends.object_pages import Bookmarks
 from langgraph_filesystem.state.backends.obstore_objects import ObstoreObjects
 from langgraph_filesystem.state.backends.obstore_requests import ObstoreClient
 from langgraph_filesystem.state.backends.protocol import Outcome
+from langgraph_filesystem.state.backends.remote import RemoteBackend
 from langgraph_filesystem.state.io import Awaiting
 
 IO = Awaiting()
@@ -130,3 +131,55 @@ async def test_notes_of_former_calls_are_dropped(
 async def test_half_a_note_is_none(journaled: Journaled, objects: ObstoreObjects) -> None:
     await objects.put_note("scope", "1.0", b'{"states": [')
     assert await journaled.recall(ONCE) is None
+
+
+CHAIN = [(OLD, NEW), (NEW, OTHER), (OTHER, OLD)]
+
+
+async def noted(journaled: Journaled, *pairs: tuple[bytes | None, bytes | None]) -> None:
+    """Note changes of one file, one after the other, as the calls of a message make them."""
+    for number, pair in enumerate(pairs):
+        before, after = (None if content is None else digest_of(content) for content in pair)
+        await journaled._begin(f"scope.1.{number}", [("/a", before, after)], occurrences=number)
+
+
+async def test_a_later_change_proves_that_the_one_before_it_was_made(
+    journaled: Journaled, objects: ObstoreObjects
+) -> None:
+    await noted(journaled, *CHAIN)
+    await put(objects, ("/a", OLD))  # as it was before the first one, too
+    found = [await journaled.recall(f"scope.1.{number}") for number in range(3)]
+    assert found == [Outcome(finished=True, occurrences=number) for number in range(3)]
+
+
+async def test_a_later_change_of_something_else_proves_nothing(
+    journaled: Journaled, objects: ObstoreObjects
+) -> None:
+    await noted(journaled, (OLD, NEW), (OTHER, OLD))
+    await journaled._begin("scope.1.2", [("/b", digest_of(NEW), digest_of(OLD))])
+    await journaled._begin("other.1.0", [("/a", digest_of(NEW), digest_of(OLD))])
+    await put(objects, ("/a", OTHER))
+    assert await journaled.recall(ONCE) == Outcome(finished=False, occurrences=0)
+    assert await journaled.recall("scope.1.1") is None
+
+
+async def test_an_earlier_change_proves_nothing(
+    journaled: Journaled, objects: ObstoreObjects
+) -> None:
+    await noted(journaled, (NEW, OTHER), (OLD, NEW))
+    await put(objects, ("/a", OLD))
+    assert await journaled.recall("scope.1.1") is None
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_edits_of_one_file_are_known_after_a_crash(mode: str) -> None:
+    backend = RemoteBackend(MemoryStore())
+    backend.write("/a", "1")
+    for number in range(3):
+        backend.edit("/a", f"{number + 1}", f"{number + 2}", once=f"scope.1.{number}")
+    keys = [f"scope.1.{number}" for number in range(3)]
+    if mode == "sync":
+        found = [backend.recall(key) for key in keys]
+    else:
+        found = [await backend.arecall(key) for key in keys]
+    assert found == [Outcome(finished=True, occurrences=1)] * 3

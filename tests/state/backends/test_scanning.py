@@ -130,7 +130,7 @@ def test_what_was_found_before_a_regex_took_too_long_is_kept() -> None:
         (Query("foo"), b"x", -1),
         (Query("FOO", ignore_case=True), b"\xc3\xa9\xff foo", 4),
         (Query("fo[o]", regex=True), b"\xff\xfffoo", 2),
-        (Query("fo+", regex=True), b"foo", -1),  # not where it could not be stopped
+        (Query("fo+", regex=True), b"\xc3\xa9\xff foo", 4),
     ],
 )
 def test_a_match_is_located_in_bytes(query: Query, line: bytes, place: int) -> None:
