@@ -4,19 +4,15 @@ A channel that stores changes is rebuilt from the checkpoints before it: without
 would be empty.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
-from langchain_core.runnables import RunnableConfig
 from langgraph._internal._constants import INPUT  # the name under which LangGraph stores it
-from langgraph.checkpoint.base import BaseCheckpointSaver
 
 __all__ = (
     "Link",
     "Place",
-    "check_strategy",
-    "foundations",
     "input_task",
     "shortened",
     "without_heirs",
@@ -57,31 +53,6 @@ def without_heirs(links: Sequence[Link]) -> tuple[list[Place], list[Place]]:
     parents = {(link.thread, link.namespace, link.parent or "") for link in links}
     left = {(k.thread, k.namespace, k.parent or "") for k in links if k.place in needed}
     return [link.place for link in gone], sorted((parents - left) & needed)
-
-
-async def foundations(saver: BaseCheckpointSaver[Any], thread: str, namespace: str) -> list[Place]:
-    """Return the newest checkpoint, and those before it with what it does not repeat."""
-    config: RunnableConfig | None = {
-        "configurable": {"thread_id": thread, "checkpoint_ns": namespace}
-    }
-    places: list[Place] = []
-    missing: set[str] | None = None
-    while config and (found := await saver.aget_tuple(config)):
-        places.append((thread, namespace, found.checkpoint["id"]))
-        if missing is None:
-            metadata: Mapping[str, Any] = found.metadata
-            missing = set(metadata.get("counters_since_delta_snapshot") or ())
-        missing -= found.checkpoint["channel_values"].keys()
-        config = found.parent_config if missing else None
-    return places
-
-
-def check_strategy(strategy: str) -> None:
-    """Raise for a way to prune threads that there is not."""
-    if strategy not in ("keep_latest", "delete", "delete_all"):
-        raise ValueError(
-            f"There is no strategy {strategy!r} to prune threads: use 'keep_latest' or 'delete'."
-        )
 
 
 def input_task(checkpoint: str) -> str:

@@ -3,8 +3,9 @@
     with open_postgres("postgresql://...") as (checkpointer, store):
         agent = create_filesystem_agent(model, checkpointer=checkpointer, store=store)
 
-They are LangGraph's own saver and store, on a pool of connections, with their tables set up. For
-graphs that run in many processes, or on many machines: one file of SQLite has one writer at a time.
+They are LangGraph's own saver and store, on a pool of connections, with their tables set up; the
+saver can prune threads too (`postgres_savers.py`). For graphs that run in many processes, or on
+many machines: one file of SQLite has one writer at a time.
 """
 
 import asyncio
@@ -40,10 +41,11 @@ class PostgresPersistence(NamedTuple):
 def open_postgres(uri: str, *, connections: int = _CONNECTIONS) -> Iterator[PostgresPersistence]:
     """Open the database and yield a checkpointer and a store for graphs that are invoked."""
     try:
-        from langgraph.checkpoint.postgres import PostgresSaver
         from langgraph.store.postgres import PostgresStore
         from psycopg import Connection
         from psycopg_pool import ConnectionPool
+
+        from langgraph_filesystem.postgres_savers import PrunablePostgresSaver
     except ImportError as missing:
         raise _needs_extra(missing) from missing
     with ConnectionPool(
@@ -54,7 +56,7 @@ def open_postgres(uri: str, *, connections: int = _CONNECTIONS) -> Iterator[Post
         connection_class=Connection[dict[str, Any]],
         kwargs=_options(),
     ) as pool:
-        saver, store = PostgresSaver(pool), PostgresStore(pool)
+        saver, store = PrunablePostgresSaver(pool), PostgresStore(pool)
         with pool.connection() as connection:
             while not _is_first(connection.execute(_TRY).fetchone()):
                 time.sleep(_PAUSE)
@@ -72,10 +74,11 @@ async def aopen_postgres(
 ) -> AsyncIterator[PostgresPersistence]:
     """Do what `open_postgres` does, for graphs that are awaited."""
     try:
-        from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
         from langgraph.store.postgres import AsyncPostgresStore
         from psycopg import AsyncConnection
         from psycopg_pool import AsyncConnectionPool
+
+        from langgraph_filesystem.postgres_savers import AsyncPrunablePostgresSaver
     except ImportError as missing:
         raise _needs_extra(missing) from missing
     async with AsyncConnectionPool(
@@ -86,7 +89,7 @@ async def aopen_postgres(
         connection_class=AsyncConnection[dict[str, Any]],
         kwargs=_options(),
     ) as pool:
-        saver, store = AsyncPostgresSaver(pool), AsyncPostgresStore(pool)
+        saver, store = AsyncPrunablePostgresSaver(pool), AsyncPostgresStore(pool)
         async with pool.connection() as connection:
             while not _is_first(await (await connection.execute(_TRY)).fetchone()):
                 await asyncio.sleep(_PAUSE)

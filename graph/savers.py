@@ -1,7 +1,8 @@
 """LangGraph's checkpointers for SQLite, on a prepared file and told to write less.
 
 A version of a channel is a whole number here, and a row goes straight into the numbered tables
-where the file has them. Threads of LangGraph's own savers go on as they are.
+where the file has them. Threads of LangGraph's own savers go on as they are. Runs can be taken
+back, threads copied and pruned (`threads.py`), which LangGraph's savers for SQLite can't do.
 """
 
 import json
@@ -11,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import aiosqlite
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
     WRITES_IDX_MAP,
@@ -26,6 +28,17 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from langgraph_filesystem.compact import CheckpointRow, TaskRow, WriteRow
+from langgraph_filesystem.sqlite_tables import SqliteTables
+from langgraph_filesystem.threads import (
+    Plan,
+    acarried_out,
+    carried_out,
+    check_pruned,
+    copied,
+    is_base,
+    pruned,
+    taken_back,
+)
 from langgraph_filesystem.writer import Writer
 
 __all__ = ("AsyncCompactSqliteSaver", "CompactSqliteSaver")
@@ -42,6 +55,7 @@ class CompactSqliteSaver(SqliteSaver):
     def __init__(self, connection: sqlite3.Connection, *, serde: SerializerProtocol) -> None:
         super().__init__(connection, serde=serde)
         self._writer = Writer(connection, self.lock)
+        self._tables = SqliteTables(self.serde)
         # Where a task failed, was interrupted or was resumed: no checkpoint may follow.
         self._halted: deque[str] = deque(maxlen=64)
 
@@ -55,8 +69,9 @@ class CompactSqliteSaver(SqliteSaver):
         return found and _with_whole_versions(found)
 
     def list(self, *args: Any, **kwargs: Any) -> Iterator[CheckpointTuple]:
-        """Yield the checkpoints, with whole numbers as versions."""
-        return map(_with_whole_versions, super().list(*args, **kwargs))
+        """Yield the checkpoints that are states, with whole numbers as versions."""
+        states = (found for found in super().list(*args, **kwargs) if not is_base(found))
+        return map(_with_whole_versions, states)
 
     def get_next_version(self, current: Any, channel: None) -> Any:
         """Return the next whole number."""
@@ -116,6 +131,22 @@ class CompactSqliteSaver(SqliteSaver):
         else:
             self._writer.put_task(task)
 
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Take runs back."""
+        self._carry_out(taken_back(self._tables, run_ids))
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy a thread with its whole history."""
+        self._carry_out(copied(self._tables, source_thread_id, target_thread_id))
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Delete threads, or all states of them but the newest."""
+        for thread in check_pruned(thread_ids, strategy):
+            if strategy == "keep_latest":
+                self._carry_out(pruned(self._tables, thread))
+            else:
+                self.delete_thread(thread)
+
     @contextmanager
     def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:
         """Yield a cursor that sees what was put, whether it is stored or waits."""
@@ -126,6 +157,10 @@ class CompactSqliteSaver(SqliteSaver):
     def close(self) -> None:
         """Store what waits; the connection is closed by whoever opened it."""
         self._writer.close()
+
+    def _carry_out(self, plan: Plan) -> None:
+        with self.cursor(transaction=False) as cursor, self.conn:
+            carried_out(cursor, plan)
 
     def _may_wait(self, task: TaskRow) -> bool:
         """Say whether a checkpoint will follow, as after every superstep that ends well.
@@ -146,6 +181,10 @@ class CompactSqliteSaver(SqliteSaver):
 class AsyncCompactSqliteSaver(AsyncSqliteSaver):
     """The same for graphs that are awaited."""
 
+    def __init__(self, connection: aiosqlite.Connection, *, serde: SerializerProtocol) -> None:
+        super().__init__(connection, serde=serde)
+        self._tables = SqliteTables(self.serde)
+
     async def setup(self) -> None:
         """Do nothing: the file is prepared before it is opened."""
         self.is_setup = True
@@ -156,13 +195,39 @@ class AsyncCompactSqliteSaver(AsyncSqliteSaver):
         return found and _with_whole_versions(found)
 
     async def alist(self, *args: Any, **kwargs: Any) -> AsyncIterator[CheckpointTuple]:
-        """Yield the checkpoints, with whole numbers as versions."""
+        """Yield the checkpoints that are states, with whole numbers as versions."""
         async for found in super().alist(*args, **kwargs):
-            yield _with_whole_versions(found)
+            if not is_base(found):
+                yield _with_whole_versions(found)
 
     def get_next_version(self, current: Any, channel: None) -> Any:
         """Return the next whole number."""
         return BaseCheckpointSaver.get_next_version(self, current, channel)
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Take runs back."""
+        await self._carry_out(taken_back(self._tables, run_ids))
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy a thread with its whole history."""
+        await self._carry_out(copied(self._tables, source_thread_id, target_thread_id))
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Delete threads, or all states of them but the newest."""
+        for thread in check_pruned(thread_ids, strategy):
+            if strategy == "keep_latest":
+                await self._carry_out(pruned(self._tables, thread))
+            else:
+                await self.adelete_thread(thread)
+
+    async def _carry_out(self, plan: Plan) -> None:
+        async with self.lock, self.conn.cursor() as cursor:
+            try:
+                await acarried_out(cursor, plan)
+            except BaseException:
+                await self.conn.rollback()
+                raise
+            await self.conn.commit()
 
 
 def _with_whole_versions(found: CheckpointTuple) -> CheckpointTuple:

@@ -103,7 +103,7 @@ class _Speakers:
         schemas = [*tool_schemas(offered, self._descriptions), *self._tools]
         section = filesystem_prompt(
             list(offered),
-            [mount.prefix for mount in self._settings.mounts.all],
+            self._settings.mounts.all,
             read_before_edit=self._settings.read_before_edit,
         )
         system = system_message(prompt, section)

@@ -4,6 +4,8 @@ from collections.abc import Collection, Sequence
 
 from langchain_core.messages import SystemMessage
 
+from langgraph_filesystem.state.mounts import Mount
+
 __all__ = ("filesystem_prompt", "system_message")
 
 _INTRODUCTION = """\
@@ -27,22 +29,34 @@ _READ_FIRST = "Read a file before you change it; if it changed since, the edit i
 
 
 def filesystem_prompt(
-    operations: Collection[str], mounts: Sequence[str], *, read_before_edit: bool = True
+    operations: Collection[str], mounts: Sequence[Mount], *, read_before_edit: bool = True
 ) -> str:
-    """Return the section for these operations and mount points."""
+    """Return the section for these operations and mounts."""
     if not operations:
         return ""
     lines = [f"- {hint}" for name, hint in _HINTS.items() if name in operations]
     if read_before_edit and "edit_file" in operations:
         lines.append(f"- {_READ_FIRST}")
     lines.append(f"- {_PARALLEL}")
-    places = [prefix + "/" for prefix in mounts if prefix != "/"]
+    places = [mount for mount in mounts if mount.prefix != "/"]
     if places:
+        lines.append(f"- Kept in places of their own: {_listed(places)}.")
+    if lasting := [mount for mount in places if _lasts(mount)]:
         lines.append(
-            f"- Kept in places of their own: {', '.join(f'`{p}`' for p in sorted(places))}."
+            f"- What you keep in {_listed(lasting)} outlasts this conversation: later ones find it "
+            "there."
         )
     names = ", ".join(f"`{name}`" for name in operations)
     return f"{_INTRODUCTION} Your operations are {names}.\n\n" + "\n".join(lines)
+
+
+def _listed(mounts: Sequence[Mount]) -> str:
+    return ", ".join(f"`{prefix}/`" for prefix in sorted(mount.prefix for mount in mounts))
+
+
+def _lasts(mount: Mount) -> bool:
+    """Say whether a backend says that it keeps files beyond the thread; of others it is open."""
+    return getattr(mount.backend, "lasting", None) is True
 
 
 def system_message(own: str | SystemMessage | None, section: str) -> SystemMessage | None:

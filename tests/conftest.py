@@ -1,6 +1,8 @@
 """What tests of every room share."""
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,3 +17,23 @@ def database(request: pytest.FixtureRequest) -> Iterator[str]:
         databases.server_uri()
     with databases.choose(kind):
         yield kind
+
+
+@pytest.fixture
+def persistence(database: str, tmp_path: Path) -> Iterator[Any]:
+    """Yield a checkpointer and a store on each kind of database, for graphs that are invoked."""
+    path = databases.emptied(tmp_path / f"{database}.db")
+    with databases.open_database(path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def saver(persistence: Any) -> Any:
+    """Return a checkpointer on each kind of database, for graphs that are invoked."""
+    return persistence.checkpointer
+
+
+@pytest.fixture
+def store(persistence: Any) -> Any:
+    """Return a store on each kind of database, for graphs that are invoked."""
+    return persistence.store

@@ -29,7 +29,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def test_a_person_sees_each_change_and_only_what_is_allowed_is_made(
-    repository: Path, tmp_path: Path
+    repository: Path, saver: Any
 ) -> None:
     example = load("coding_agent/coding_agent.py")
     files, seen = FilesystemBackend(repository), []
@@ -42,9 +42,8 @@ def test_a_person_sees_each_change_and_only_what_is_allowed_is_made(
         return bool(call["name"] != "delete")
 
     config: Any = {"configurable": {"thread_id": "1"}}
-    with open_sqlite(tmp_path / "agent.sqlite") as (checkpointer, _):
-        agent = example.build(CommandModel(), files, checkpointer)
-        answer = example.work(agent, TASK, config, judge)
+    agent = example.build(CommandModel(), files, saver)
+    answer = example.work(agent, TASK, config, judge)
     assert seen == [
         "--- a/app.py\n+++ b/app.py\n@@ -1,3 +1,3 @@\n first\n-old\n+new\n last",
         "--- a/notes/todo.md\n+++ b/notes/todo.md\n@@ -0,0 +1 @@\n+- test it",

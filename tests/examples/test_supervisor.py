@@ -26,13 +26,16 @@ def test_a_task_can_be_piped_in(tmp_path: Path) -> None:
     assert "The files are now: /a.md, /report.md, /scratch.md, /style.md." in printed
 
 
-def test_a_model_may_plan() -> None:
+def test_a_model_may_plan(saver: Any) -> None:
     example = load("supervisor/supervisor.py")
     model = ScriptedModel(
         [says(call("write_file", file_path="/by_a_model.md", content="text"))],
         structured={"writer": "Write it.", "editor": ""},
     )
-    graph: Any = example.build(model).compile()
-    state = graph.invoke({"messages": [HumanMessage("A report, please.")], "files": example.FILES})
+    graph: Any = example.build(model).compile(checkpointer=saver)
+    given = {"messages": [HumanMessage("A report, please.")], "files": example.FILES}
+    config = {"configurable": {"thread_id": "1"}}
+    state = graph.invoke(given, config)
+    assert graph.get_state(config).values["files"] == state["files"]
     assert contents(state).keys() == {*example.FILES, "/by_a_model.md"}
     assert state["orders"] == {"writer": "Write it.", "editor": ""}

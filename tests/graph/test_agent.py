@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.tools import tool
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
 from typing_extensions import TypedDict
@@ -153,12 +152,12 @@ async def test_async_streams_do_the_same() -> None:
     assert nodes[-1] == "model"
 
 
-def test_a_run_stops_before_and_after_any_node_and_goes_on() -> None:
+def test_a_run_stops_before_and_after_any_node_and_goes_on(saver: Any) -> None:
     thread: Any = {"configurable": {"thread_id": "1"}}
     script = [says(call("write_file", file_path="/a", content="x"))]
     agent = create_filesystem_agent(
         ScriptedModel(script),
-        checkpointer=InMemorySaver(),
+        checkpointer=saver,
         interrupt_before=["write_file"],
         interrupt_after=["evict"],
     )

@@ -16,7 +16,6 @@ from langchain_core.messages import (
 )
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
@@ -129,7 +128,7 @@ def test_it_binds_whatever_langchain_takes_for_a_tool(bound: Any) -> None:
     assert answer.lower().count("- `count") == 1
 
 
-def agent(model: Any = MODEL) -> CompiledStateGraph[Any, Any, Any, Any]:
+def agent(checkpointer: Any = None, model: Any = MODEL) -> CompiledStateGraph[Any, Any, Any, Any]:
     def call_model(state: MessagesState) -> dict[str, Any]:
         return {"messages": [model.invoke(state["messages"])]}
 
@@ -142,7 +141,7 @@ def agent(model: Any = MODEL) -> CompiledStateGraph[Any, Any, Any, Any]:
     builder.add_edge(START, "model")
     builder.add_conditional_edges("model", tools_condition)
     builder.add_edge("tools", "model")
-    return builder.compile(checkpointer=InMemorySaver())
+    return builder.compile(checkpointer=checkpointer)
 
 
 CONFIG: Any = {"configurable": {"thread_id": "1"}}
@@ -164,8 +163,8 @@ async def test_groups_are_turns_of_a_graph() -> None:
         assert messages[-1].content == SESSION_END
 
 
-def test_a_second_message_of_a_thread_starts_anew() -> None:
-    graph = agent()
+def test_a_second_message_of_a_thread_starts_anew(saver: Any) -> None:
+    graph = agent(saver)
     graph.invoke(SESSION, CONFIG)
     messages = graph.invoke({"messages": [HumanMessage("ls /b")]}, CONFIG)["messages"]
     assert messages[-1].content == "- `ls` ok: /b: a.txt"

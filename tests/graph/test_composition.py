@@ -27,6 +27,7 @@ from langgraph_filesystem import (
     filesystem_node,
     merge_files,
 )
+from tests.databases import emptied
 from tests.graph.killed import END as LAST
 from tests.graph.runs import Runs, agent, contents, opened_runs
 from tests.scripted import ScriptedModel, answers, call, says
@@ -36,8 +37,11 @@ GO: Any = {"messages": [HumanMessage("go", id="go")]}
 
 
 @pytest.fixture(params=["invoked", "awaited"])
-async def runs(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Runs]:
-    async with opened_runs(tmp_path / "parent.db", request.param == "awaited") as opened:
+async def runs(
+    request: pytest.FixtureRequest, tmp_path: Path, database: str
+) -> AsyncIterator[Runs]:
+    path = emptied(tmp_path / f"{database}.db")
+    async with opened_runs(path, request.param == "awaited") as opened:
         yield opened
 
 
@@ -439,7 +443,8 @@ async def test_an_interrupt_inside_reaches_the_parent_and_loses_nothing(
     def graph() -> Any:
         return three_deep(asking) if deep else parent_of(asking)
 
-    async with opened_runs(tmp_path / "parent.db", awaited) as runs:
+    path = emptied(tmp_path / "parent.db")
+    async with opened_runs(path, awaited) as runs:
         compiled = graph().compile(checkpointer=runs.checkpointer)
         given = {**GO, "files": {"/a": "one two", "/b": "b", "/kept": "k"}}
         stopped = await runs.invoke(compiled, given)
@@ -453,7 +458,7 @@ async def test_an_interrupt_inside_reaches_the_parent_and_loses_nothing(
         assert "/b" not in inside.values["files"]
         assert [m.type for m in inside.values["messages"]][:2] == ["human", "ai"]
     # Another process goes on.
-    async with opened_runs(tmp_path / "parent.db", awaited) as runs:
+    async with opened_runs(path, awaited) as runs:
         compiled = graph().compile(checkpointer=runs.checkpointer)
         state = await runs.invoke(compiled, Command(resume="yes"))
         assert contents(state).items() >= {"/a": "ONE TWO", "/c": "c", "/kept": "k"}.items()

@@ -1,14 +1,25 @@
 """What is not files is refused at the door, whichever door it is, and the thread stays whole."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage
+from langgraph.graph import START, StateGraph, add_messages
 from langgraph.types import Command, Overwrite
+from typing_extensions import TypedDict
 
-from langgraph_filesystem import FilesystemError, create_filesystem_agent
-from tests.databases import aopen_database, open_database
+from langgraph_filesystem import (
+    FileData,
+    FilesystemError,
+    FilesystemState,
+    create_filesystem_agent,
+    filesystem_node,
+    guarded,
+    merge_files,
+)
+from tests.databases import aopen_database, emptied, open_database
+from tests.graph.runs import Runs, opened_runs
 from tests.scripted import ScriptedModel, call, says
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -105,3 +116,75 @@ def test_a_refused_update_of_another_channel_leaves_no_trace_either(
         assert agent.get_state(THREAD) == before
         agent.update_state(THREAD, {"files": {"/later": "x"}})
         assert set(agent.get_state(THREAD).values["files"]) == {"/later"}
+
+
+# Parents that are not guarded
+
+
+def update(left: dict[str, Any] | None, right: dict[str, Any]) -> dict[str, Any]:
+    """Reduce files as other people do, without a look at them; `None` deletes."""
+    return {k: v for k, v in {**(left or {}), **right}.items() if v is not None}
+
+
+class Merged(TypedDict):
+    messages: Annotated[list[AnyMessage], add_messages]
+    files: Annotated[dict[str, FileData], merge_files]
+
+
+class Updated(TypedDict):
+    messages: Annotated[list[AnyMessage], add_messages]
+    files: Annotated[dict[str, Any], update]
+
+
+def parent_of(schema: Any, checkpointer: Any) -> Any:
+    script = [says(call("write_file", file_path="/a", content="x"))]
+    builder = StateGraph(schema)
+    builder.add_node("agent", filesystem_node(create_filesystem_agent(ScriptedModel(script))))
+    builder.add_edge(START, "agent")
+    return builder.compile(checkpointer=checkpointer)
+
+
+@pytest.mark.parametrize("schema", [FilesystemState, Merged, Updated])
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_bad_files_of_a_parent_end_its_run_before_a_visit_stores_anything(
+    tmp_path: Path, schema: Any, awaited: bool
+) -> None:
+    async with opened_runs(emptied(tmp_path / "parent.db"), awaited) as runs:
+        graph = parent_of(schema, runs.checkpointer)
+        await runs.invoke(graph, {**GO, "files": {"/kept": "k"}})
+        known = await namespaces(runs)
+        with pytest.raises(FilesystemError, match=r"/\.\./x"):
+            await runs.invoke(graph, {**GO, "files": BAD})
+        assert await namespaces(runs) == known
+        if schema is Updated:
+            # Only the visit looked at them, so they are in the thread: they can be taken out.
+            assert (await runs.state(graph)).values["files"].keys() == {"/kept", "/a", "/../x"}
+            good = {"files": {"/../x": None}}
+            await runs.call(graph, "update_state", THREAD, good, "__start__")
+            done = await runs.invoke(graph, {"messages": [HumanMessage("on")]})
+            assert done["files"].keys() == {"/kept", "/a"}
+
+
+@pytest.mark.parametrize("schema", [FilesystemState, Merged, Updated])
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_a_parent_that_is_guarded_stays_whole(
+    tmp_path: Path, schema: Any, awaited: bool
+) -> None:
+    async with opened_runs(emptied(tmp_path / "parent.db"), awaited) as runs:
+        graph = guarded(parent_of(schema, runs.checkpointer))
+        await runs.invoke(graph, {**GO, "files": {"/kept": "k"}})
+        before = await runs.state(graph)
+        with pytest.raises(FilesystemError, match=r"/\.\./x"):
+            await runs.invoke(graph, {**GO, "files": BAD})
+        assert await runs.state(graph) == before
+        done = await runs.invoke(graph, {"messages": [HumanMessage("on")], "files": {"/b": "b"}})
+        assert done["files"].keys() == {"/kept", "/a", "/b"}
+
+
+async def namespaces(runs: Runs) -> set[str]:
+    """Return which graphs have stored something in the thread."""
+    if runs.awaited:
+        found = [stored async for stored in runs.checkpointer.alist(THREAD)]
+    else:
+        found = list(runs.checkpointer.list(THREAD))
+    return {stored.config["configurable"]["checkpoint_ns"] for stored in found}

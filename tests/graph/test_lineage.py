@@ -9,7 +9,6 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.lineage import (
     Link,
-    check_strategy,
     input_task,
     shortened,
     without_heirs,
@@ -59,12 +58,6 @@ def test_the_input_of_a_run_has_the_name_that_langgraph_gives_it() -> None:
     one = input_task("1f0c0000-0000-6000-8000-000000000000")
     assert one == input_task("1f0c0000-0000-6000-8000-000000000000")
     assert one != input_task("1f0c0000-0000-6000-8000-000000000001")
-
-
-def test_strategies_have_names() -> None:
-    check_strategy("keep_latest")
-    with pytest.raises(ValueError, match="use 'keep_latest' or 'delete'"):
-        check_strategy("everything")
 
 
 class Adapter(BaseCheckpointSaver[Any]):

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
-from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.state.backends import LsResult, ReadResult
@@ -137,11 +136,11 @@ def test_a_wave_is_one_task_for_each_path() -> None:
     assert nodes.count("router") == 1
 
 
-def test_calls_left_open_by_a_stopped_run_are_cancelled_and_not_run_later() -> None:
+def test_calls_left_open_by_a_stopped_run_are_cancelled_and_not_run_later(saver: Any) -> None:
     thread: Any = {"configurable": {"thread_id": "1"}}
     calls = says(call("write_file", file_path="/a", content="late", id="w"))
     agent = create_filesystem_agent(
-        ScriptedModel([calls]), checkpointer=InMemorySaver(), interrupt_before=["write_file"]
+        ScriptedModel([calls]), checkpointer=saver, interrupt_before=["write_file"]
     )
     agent.invoke({"messages": [HumanMessage("go")]}, thread)
     model = ScriptedModel([])
@@ -153,10 +152,10 @@ def test_calls_left_open_by_a_stopped_run_are_cancelled_and_not_run_later() -> N
     assert state.get("files", {}) == {}
 
 
-def test_a_second_run_of_the_thread_repeats_nothing() -> None:
+def test_a_second_run_of_the_thread_repeats_nothing(saver: Any) -> None:
     thread: Any = {"configurable": {"thread_id": "1"}}
     script = [says(call("write_file", file_path="/a", content="x"))]
-    agent = create_filesystem_agent(ScriptedModel(script), checkpointer=InMemorySaver())
+    agent = create_filesystem_agent(ScriptedModel(script), checkpointer=saver)
     agent.invoke({"messages": [HumanMessage("one")]}, thread)
     state = agent.invoke({"messages": [HumanMessage("two")]}, thread)
     assert [message.status for message in answers(state)] == ["success", "error"]

@@ -3,12 +3,14 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.graph import START, StateGraph
 
 from langgraph_filesystem import FilesystemState, filesystem_node, open_sqlite
 from langgraph_filesystem.state.io import Awaiting, Blocking, finished
 from langgraph_filesystem.stored import marked, stored_seeds
+from tests.databases import emptied, open_database
 from tests.graph.runs import THREAD, agent, contents, opened_runs
 from tests.scripted import call
 
@@ -39,8 +41,10 @@ def test_a_visit_is_marked_with_how_deep_it_is() -> None:
     assert marked({})["metadata"] == {"filesystem_visit": 1}
 
 
+@pytest.mark.usefixtures("database")
 async def test_a_visit_began_with_what_its_parent_held(tmp_path: Path) -> None:
-    with open_sqlite(tmp_path / "parent.db") as (checkpointer, _):
+    path = emptied(tmp_path / "parent.db")
+    with open_database(path) as (checkpointer, _):
         graph = graph_with(filesystem_node(stopping()), checkpointer)
         graph.invoke({**GO, "files": {"/b": "b"}}, THREAD)
         namespace = graph.get_state(THREAD).tasks[0].state["configurable"]["checkpoint_ns"]
@@ -50,23 +54,22 @@ async def test_a_visit_began_with_what_its_parent_held(tmp_path: Path) -> None:
         # The parent itself is no visit, and what is not stored began with nothing.
         assert seeds_of(checkpointer, "") == {}
         assert seeds_of(checkpointer, "agent:unknown") == {}
-    async with opened_runs(tmp_path / "parent.db", awaited=True) as runs:
+    async with opened_runs(path, awaited=True) as runs:
         place: Any = {"configurable": {"thread_id": "1", "checkpoint_ns": namespace}}
         again = await stored_seeds(Awaiting(), runs.checkpointer, place)
         assert contents(again) == {"/b": "b"}
 
 
-def test_a_plain_subgraph_inside_a_visit_is_none(tmp_path: Path) -> None:
+def test_a_plain_subgraph_inside_a_visit_is_none(saver: Any) -> None:
     """It was given all files by value: to begin with the parent's would bring deleted ones back."""
-    with open_sqlite(tmp_path / "parent.db") as (checkpointer, _):
-        inner = graph_with(stopping(), None)
-        graph = graph_with(filesystem_node(inner), checkpointer)
-        graph.invoke({**GO, "files": {"/b": "b"}}, THREAD)
-        visit = graph.get_state(THREAD, subgraphs=True).tasks[0].state
-        plain = visit.tasks[0].state
-        assert seeds_of(checkpointer, visit.config["configurable"]["checkpoint_ns"])
-        assert seeds_of(checkpointer, plain.config["configurable"]["checkpoint_ns"]) == {}
-        assert contents(plain.values) == {"/b": "b"}
+    inner = graph_with(stopping(), None)
+    graph = graph_with(filesystem_node(inner), saver)
+    graph.invoke({**GO, "files": {"/b": "b"}}, THREAD)
+    visit = graph.get_state(THREAD, subgraphs=True).tasks[0].state
+    plain = visit.tasks[0].state
+    assert seeds_of(saver, visit.config["configurable"]["checkpoint_ns"])
+    assert seeds_of(saver, plain.config["configurable"]["checkpoint_ns"]) == {}
+    assert contents(plain.values) == {"/b": "b"}
 
 
 def test_a_visit_whose_parent_was_pruned_can_still_be_read(tmp_path: Path) -> None:

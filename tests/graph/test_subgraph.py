@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph, add_messages
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
@@ -22,6 +21,7 @@ from langgraph_filesystem import (
 )
 from langgraph_filesystem.subgraph import FilesystemNode
 from tests.benchmarks.corpus import real_text
+from tests.databases import emptied
 from tests.graph.runs import THREAD, Runs, agent, contents, opened_runs
 from tests.scripted import ScriptedModel, answers, call, says
 
@@ -85,12 +85,12 @@ async def test_outside_of_a_graph_it_returns_what_changed() -> None:
     assert [set(chunk) async for chunk in node.astream(given)] == [{"messages", "files"}]
 
 
-def test_outside_of_a_graph_it_says_what_it_waits_for() -> None:
+def test_outside_of_a_graph_it_says_what_it_waits_for(saver: Any) -> None:
     def ask() -> str:
         """Ask a person."""
         return str(interrupt("?"))
 
-    waiting = agent(write("/a", "a"), call("ask"), tools=[ask], checkpointer=InMemorySaver())
+    waiting = agent(write("/a", "a"), call("ask"), tools=[ask], checkpointer=saver)
     update = filesystem_node(waiting).invoke({**GO, "files": {"/b": "b"}}, THREAD)
     assert [waits.value for waits in update["__interrupt__"]] == ["?"]
     assert set(update["files"]) == {"/a"}
@@ -102,12 +102,11 @@ def test_it_can_be_configured_like_any_graph() -> None:
     assert set(parent_of(node).compile().invoke(GO)["files"]) == {"/a"}
 
 
-def test_an_agent_without_checkpoints_works_too(tmp_path: Path) -> None:
+def test_an_agent_without_checkpoints_works_too(saver: Any) -> None:
     node = filesystem_node(agent(write("/a", "a"), checkpointer=False))
-    with open_sqlite(tmp_path / "parent.db") as (checkpointer, _):
-        graph = parent_of(node).compile(checkpointer=checkpointer)
-        assert set(graph.invoke(GO, THREAD)["files"]) == {"/a"}
-        stored = list(checkpointer.list(THREAD))
+    graph = parent_of(node).compile(checkpointer=saver)
+    assert set(graph.invoke(GO, THREAD)["files"]) == {"/a"}
+    stored = list(saver.list(THREAD))
     assert {s.config["configurable"]["checkpoint_ns"] for s in stored} == {""}
 
 
@@ -219,17 +218,17 @@ def test_the_parents_database_grows_by_what_changed(tmp_path: Path, visits: int)
     assert size["node"] <= 1.5 * size["flat"], size
 
 
-def test_a_compiled_graph_that_is_added_as_it_is_shares_files_by_value(tmp_path: Path) -> None:
+def test_a_compiled_graph_that_is_added_as_it_is_shares_files_by_value(saver: Any) -> None:
     """What the README warns of: an echo of all files, and deleted ones come back."""
     plain = agent([write("/a", "a"), call("delete", file_path="/gone")])
-    with open_sqlite(tmp_path / "parent.db") as (checkpointer, _):
-        graph = parent_of(plain).compile(checkpointer=checkpointer)
-        given = {**GO, "files": {"/gone": "g", "/kept": "k"}}
-        chunks = list(graph.stream(given, THREAD, stream_mode="updates"))
-        assert set(chunks[-1]["agent"]["files"]) == {"/a", "/kept"}
-        assert set(graph.get_state(THREAD).values["files"]) == {"/a", "/gone", "/kept"}
+    graph = parent_of(plain).compile(checkpointer=saver)
+    given = {**GO, "files": {"/gone": "g", "/kept": "k"}}
+    chunks = list(graph.stream(given, THREAD, stream_mode="updates"))
+    assert set(chunks[-1]["agent"]["files"]) == {"/a", "/kept"}
+    assert set(graph.get_state(THREAD).values["files"]) == {"/a", "/gone", "/kept"}
 
 
+@pytest.mark.usefixtures("database")
 @pytest.mark.parametrize("awaited", [False, True])
 async def test_a_run_that_failed_inside_goes_on_where_it_was(tmp_path: Path, awaited: bool) -> None:
     class Failing(ScriptedModel):
@@ -254,8 +253,9 @@ async def test_a_run_that_failed_inside_goes_on_where_it_was(tmp_path: Path, awa
     )
     node = filesystem_node(create_filesystem_agent(model))
     given = {**GO, "files": {"/a": "one two", "/b": "b"}}
+    path = emptied(tmp_path / "parent.db")
     for attempt in range(3):
-        async with opened_runs(tmp_path / "parent.db", awaited) as runs:
+        async with opened_runs(path, awaited) as runs:
             runs_on: Runs = runs
             graph = parent_of(node).compile(checkpointer=runs_on.checkpointer)
             if attempt < 2:

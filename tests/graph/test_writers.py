@@ -18,6 +18,7 @@ from langgraph_filesystem import (
     guarded,
 )
 from langgraph_filesystem.state.channels import FilesChannel
+from tests.databases import emptied
 from tests.graph.runs import contents, opened_runs
 from tests.scripted import ScriptedModel, call, says
 
@@ -44,6 +45,7 @@ def parent(node: Any) -> StateGraph[Any]:
     return add_filesystem(builder, then="think")
 
 
+@pytest.mark.usefixtures("database")
 @pytest.mark.parametrize("awaited", [False, True])
 @pytest.mark.parametrize(
     "written",
@@ -62,7 +64,7 @@ async def test_a_node_that_writes_what_is_no_file_fails_and_the_thread_can_go_on
 ) -> None:
     bad: list[Any] = [written]
     builder = parent(lambda state: bad.pop() if bad else {"files": {"/good": "g"}})
-    async with opened_runs(tmp_path / "parent.db", awaited) as runs:
+    async with opened_runs(emptied(tmp_path / "parent.db"), awaited) as runs:
         graph = builder.compile(checkpointer=runs.checkpointer)
         with pytest.raises((FilesystemError, NotImplementedError)) as refused:
             await runs.invoke(graph, {**GO, "files": {"/kept": "k"}})

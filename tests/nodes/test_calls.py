@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
-from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.nodes.calls import (
@@ -169,11 +168,11 @@ def test_the_id_of_an_answer_is_made_of_message_and_place() -> None:
     assert answer_id(second.message, second.position) == "m:1"
 
 
-def test_an_answer_of_a_person_takes_the_place_of_a_run() -> None:
+def test_an_answer_of_a_person_takes_the_place_of_a_run(saver: Any) -> None:
     write = call("write_file", id="w", file_path="/a", content="no")
     agent = create_filesystem_agent(
         ScriptedModel([says(write, ls("l"))]),
-        checkpointer=InMemorySaver(),
+        checkpointer=saver,
         interrupt_before=["router"],
     )
     config: Any = {"configurable": {"thread_id": "1"}}

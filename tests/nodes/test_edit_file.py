@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
-from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_filesystem import create_filesystem_agent
 from tests.nodes.backends import Shelf
@@ -136,10 +135,10 @@ def test_a_file_that_is_known_no_more_is_not_edited() -> None:
 
 
 @pytest.mark.parametrize("how", ["update_state", "input"])
-def test_a_file_that_changed_since_must_be_read_again(how: str) -> None:
+def test_a_file_that_changed_since_must_be_read_again(saver: Any, how: str) -> None:
     script = [says(READ)]
     model = ScriptedModel(script)
-    agent = create_filesystem_agent(model, checkpointer=InMemorySaver())
+    agent = create_filesystem_agent(model, checkpointer=saver)
     config: Any = {"configurable": {"thread_id": "1"}}
     agent.invoke({"messages": [HumanMessage("read")], "files": {"/a": "one"}}, config)
     model.script[:] = [says(edit("one", "two")), says(READ), says(edit("one", "two"))]
@@ -155,9 +154,9 @@ def test_a_file_that_changed_since_must_be_read_again(how: str) -> None:
     assert state["files"]["/a"]["content"] == "two, changed"
 
 
-def test_a_known_file_stays_known_over_runs_of_a_thread() -> None:
+def test_a_known_file_stays_known_over_runs_of_a_thread(saver: Any) -> None:
     model = ScriptedModel([says(READ)])
-    agent = create_filesystem_agent(model, checkpointer=InMemorySaver())
+    agent = create_filesystem_agent(model, checkpointer=saver)
     config: Any = {"configurable": {"thread_id": "1"}}
     agent.invoke({"messages": [HumanMessage("read")], "files": {"/a": "one"}}, config)
     model.script[:] = [says(edit("one", "two"))]
@@ -186,10 +185,10 @@ async def test_a_backend_of_other_people_is_guarded_the_same_way(mode: str) -> N
     assert shelf.files == {"/a": b"three"}
 
 
-def test_a_backend_file_changed_by_others_must_be_read_again() -> None:
+def test_a_backend_file_changed_by_others_must_be_read_again(saver: Any) -> None:
     shelf = Shelf(a="one")
     model = ScriptedModel([says(call("read_file", file_path="/s/a"))])
-    agent = create_filesystem_agent(model, mounts={"/s": shelf}, checkpointer=InMemorySaver())
+    agent = create_filesystem_agent(model, mounts={"/s": shelf}, checkpointer=saver)
     config: Any = {"configurable": {"thread_id": "1"}}
     agent.invoke({"messages": [HumanMessage("read")]}, config)
     shelf.put("/a", "one, changed")

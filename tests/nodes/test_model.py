@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 
-from langgraph_filesystem import create_filesystem_agent, open_sqlite
+from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.nodes.model import after_model
 from langgraph_filesystem.nodes.models import load_model
 from langgraph_filesystem.nodes.operations import OPERATIONS
@@ -174,18 +173,17 @@ ODD_ARGS: dict[str, Any] = {
 @pytest.mark.parametrize("value", ODD_ARGS.values(), ids=ODD_ARGS)
 @pytest.mark.parametrize("name", ["ls", "own", "write_file"])
 def test_arguments_that_no_checkpoint_holds_do_not_end_the_run(
-    value: Any, name: str, tmp_path: Path
+    value: Any, name: str, saver: Any
 ) -> None:
     args = {"ls": {"path": value}, "own": {"odd": value}, "write_file": {"content": value}}[name]
     script = [says({"name": name, "args": args, "id": "a", "type": "tool_call"})]
-    with open_sqlite(tmp_path / "db") as (saver, _):
-        agent = create_filesystem_agent(ScriptedModel(script), [own], checkpointer=saver)
-        config: Any = {"configurable": {"thread_id": "1"}}
-        state = agent.invoke(GIVEN, config)
-        assert state["messages"][-1].text == "done"
-        assert len(answers(state)) == 1
-        kept = agent.get_state(config).values["messages"]
-        assert [message.type for message in kept] == ["human", "ai", "tool", "ai"]
+    agent = create_filesystem_agent(ScriptedModel(script), [own], checkpointer=saver)
+    config: Any = {"configurable": {"thread_id": "1"}}
+    state = agent.invoke(GIVEN, config)
+    assert state["messages"][-1].text == "done"
+    assert len(answers(state)) == 1
+    kept = agent.get_state(config).values["messages"]
+    assert [message.type for message in kept] == ["human", "ai", "tool", "ai"]
 
 
 @pytest.mark.parametrize(
@@ -210,15 +208,12 @@ def test_arguments_that_no_checkpoint_holds_do_not_end_the_run(
     ],
     ids=["text", "block", "name", "id", "malformed"],
 )
-def test_text_that_no_checkpoint_holds_does_not_end_the_run(
-    message: AIMessage, tmp_path: Path
-) -> None:
-    with open_sqlite(tmp_path / "db") as (saver, _):
-        agent = create_filesystem_agent(ScriptedModel([message]), checkpointer=saver)
-        config: Any = {"configurable": {"thread_id": "1"}}
-        state = agent.invoke(GIVEN, config)
-        assert isinstance(state["messages"][-1], AIMessage)
-        assert agent.get_state(config).values["messages"][0].text == "go"
+def test_text_that_no_checkpoint_holds_does_not_end_the_run(message: AIMessage, saver: Any) -> None:
+    agent = create_filesystem_agent(ScriptedModel([message]), checkpointer=saver)
+    config: Any = {"configurable": {"thread_id": "1"}}
+    state = agent.invoke(GIVEN, config)
+    assert isinstance(state["messages"][-1], AIMessage)
+    assert agent.get_state(config).values["messages"][0].text == "go"
 
 
 class Speaking(ScriptedModel):

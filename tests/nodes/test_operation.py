@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
-from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.nodes.operation import calls_of_task
@@ -152,7 +151,9 @@ def test_a_task_is_what_is_still_open_of_it(messages: list[AnyMessage], left: li
 
 @pytest.mark.parametrize("change", ["answered", "replaced"])
 @pytest.mark.parametrize("name", ["write_file", "own"])
-def test_a_call_that_is_gone_when_its_node_runs_is_left_out(change: str, name: str) -> None:
+def test_a_call_that_is_gone_when_its_node_runs_is_left_out(
+    saver: Any, change: str, name: str
+) -> None:
     ran: list[str] = []
 
     def own(file_path: str, content: str) -> str:
@@ -164,7 +165,7 @@ def test_a_call_that_is_gone_when_its_node_runs_is_left_out(change: str, name: s
     agent = create_filesystem_agent(
         ScriptedModel([says(asked, call("ls", id="l"))]),
         [own],
-        checkpointer=InMemorySaver(),
+        checkpointer=saver,
         interrupt_after=["router"],
     )
     config: Any = {"configurable": {"thread_id": "1"}}

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
-from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_filesystem import create_filesystem_agent
 from tests.scripted import ScriptedModel, answers, call, says
@@ -86,10 +85,10 @@ def test_malformed_and_nameless_calls_are_cancelled_too() -> None:
     assert all(reply.status == "error" for reply in answers(state))
 
 
-def test_a_run_that_was_stopped_goes_on_with_new_input() -> None:
+def test_a_run_that_was_stopped_goes_on_with_new_input(saver: Any) -> None:
     script = [says(call("write_file", "w", file_path="/a", content="x"))]
     agent = create_filesystem_agent(
-        ScriptedModel(script), checkpointer=InMemorySaver(), interrupt_before=["write_file"]
+        ScriptedModel(script), checkpointer=saver, interrupt_before=["write_file"]
     )
     config: Any = {"configurable": {"thread_id": "1"}}
     agent.invoke({"messages": [human("first")]}, config)

@@ -1,37 +1,73 @@
 """What the model is told: exactly what exists, behind what the user says."""
 
 import re
+from typing import Any
 
 import pytest
 from langchain_core.messages import SystemMessage
 
+from langgraph_filesystem import deploy
 from langgraph_filesystem.nodes.operations import OPERATIONS
 from langgraph_filesystem.nodes.prompt import filesystem_prompt, system_message
+from langgraph_filesystem.state.backends.state import StateBackend
+from langgraph_filesystem.state.backends.store import StoreBackend
+from langgraph_filesystem.state.mounts import Mounts
 from tests.snapshots import assert_snapshot
 
 
 @pytest.mark.parametrize(
     ("name", "operations", "mounts"),
     [
-        ("prompt_all.md", list(OPERATIONS), ["/"]),
-        ("prompt_read_only.md", ["ls", "read_file"], ["/"]),
-        ("prompt_mounts.md", ["ls", "grep"], ["/", "/box", "/memories"]),
+        ("prompt_all.md", list(OPERATIONS), {}),
+        ("prompt_read_only.md", ["ls", "read_file"], {}),
+        (
+            "prompt_mounts.md",
+            ["ls", "grep"],
+            {"/box": StateBackend(), "/made": lambda runtime: None, "/memories": StoreBackend()},
+        ),
     ],
 )
 def test_the_section_is_as_a_model_sees_it(
-    name: str, operations: list[str], mounts: list[str]
+    name: str, operations: list[str], mounts: dict[str, Any]
 ) -> None:
-    assert_snapshot(name, filesystem_prompt(operations, mounts) + "\n")
+    assert_snapshot(name, filesystem_prompt(operations, Mounts(mounts).all) + "\n")
+
+
+class Shelf:
+    """A backend of somebody else's: it need not say whether it lasts, nor say it our way."""
+
+    ls = read = write = edit = glob = grep = print
+    lasting: Any
+
+    def __init__(self, **said: Any) -> None:
+        vars(self).update(said)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"), [({}, False), ({"lasting": False}, False), ({"lasting": True}, True)]
+)
+def test_only_a_backend_that_says_so_outlasts_the_conversation(
+    said: dict[str, Any], told: bool
+) -> None:
+    shelf: Any = Shelf(**said)
+    assert (
+        "`/shelf/` outlasts" in filesystem_prompt(["ls"], Mounts({"/shelf": shelf}).all)
+    ) is told
+
+
+def test_the_model_of_the_deployed_graph_is_told_that_memories_last() -> None:
+    section = filesystem_prompt(["write_file"], Mounts(deploy.mounted()).all)
+    assert "`/memories/` outlasts this conversation" in section
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_no_operation_is_mentioned_that_does_not_exist(name: str) -> None:
-    mentioned = set(re.findall(r"`(\w+)`", filesystem_prompt([name], ["/"])))
+    mentioned = set(re.findall(r"`(\w+)`", filesystem_prompt([name], Mounts().all)))
     assert mentioned & OPERATIONS.keys() == {name}
 
 
 def test_without_operations_there_is_no_section() -> None:
-    assert filesystem_prompt([], ["/"]) == ""
+    assert filesystem_prompt([], Mounts().all) == ""
 
 
 OURS = {"type": "text", "text": "ours"}

@@ -3,6 +3,7 @@
 import pytest
 
 from langgraph_filesystem.state.backends.protocol import FileDownloadResponse
+from langgraph_filesystem.state.channels import merge_seen
 from langgraph_filesystem.state.errors import FileExists, NotRead
 from tests.nodes.backends import Shelf
 from tests.nodes.test_filesystem import filesystem
@@ -54,3 +55,14 @@ def test_a_file_that_was_known_is_known_at_its_new_path() -> None:
         mounts={"/m": shelf},
     )
     assert shelf.files == {"/b": b"b"}
+
+
+async def test_a_move_that_has_only_copied_is_remembered_until_it_is_finished() -> None:
+    fs = filesystem()
+    fs._seen.mark_copied("k", "2")
+    seen = fs.updates()["seen"]
+    again = filesystem(seen=seen)
+    assert (again._seen.copied("k"), again._seen.copied("other")) == ("2", "")
+    again._seen.forget("/")
+    again._seen.mark_copied("k", None)
+    assert merge_seen(seen, [again.updates()["seen"]]) == {}

@@ -5,10 +5,8 @@ from typing import Annotated, Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import InjectedToolCallId, ToolException, tool
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.prebuilt import InjectedState, InjectedStore, ToolRuntime
 from langgraph.store.base import BaseStore
-from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, interrupt
 
 from langgraph_filesystem import create_filesystem_agent
@@ -100,7 +98,7 @@ async def test_a_tool_reads_the_state(mode: str) -> None:
     }
 
 
-def test_a_tool_reaches_the_store_and_the_stream() -> None:
+def test_a_tool_reaches_the_store_and_the_stream(store: Any) -> None:
     @tool
     def remember(store: Annotated[BaseStore, InjectedStore()], runtime: ToolRuntime) -> str:
         """Remember."""
@@ -108,7 +106,6 @@ def test_a_tool_reaches_the_store_and_the_stream() -> None:
         runtime.stream_writer({"progress": 1})
         return "kept"
 
-    store = InMemoryStore()
     agent = create_filesystem_agent(
         ScriptedModel([says(call("remember"))]), [remember], store=store
     )
@@ -230,7 +227,7 @@ def test_a_tool_may_end_the_run() -> None:
     assert mixed["messages"][-1].text == "done"
 
 
-def test_a_tool_may_ask_a_person() -> None:
+def test_a_tool_may_ask_a_person(saver: Any) -> None:
     ran: list[str] = []
 
     @tool
@@ -243,7 +240,7 @@ def test_a_tool_may_ask_a_person() -> None:
     agent = create_filesystem_agent(
         ScriptedModel([says(call("ask", "a", what="name?"), call("ls", "b"))]),
         [ask],
-        checkpointer=InMemorySaver(),
+        checkpointer=saver,
     )
     config: Any = {"configurable": {"thread_id": "1"}}
     stopped = agent.invoke({"messages": [HumanMessage("go")]}, config)
@@ -267,7 +264,7 @@ def test_answers_are_known_by_the_place_of_their_call() -> None:
 
 @pytest.mark.parametrize("update", [{"files": {"../x": "1"}}, {"files": 5}, {"seen": 5}])
 def test_a_tool_that_writes_nonsense_is_told_and_the_thread_stays_whole(
-    update: dict[str, Any],
+    saver: Any, update: dict[str, Any]
 ) -> None:
     @tool
     def save(tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
@@ -278,7 +275,7 @@ def test_a_tool_that_writes_nonsense_is_told_and_the_thread_stays_whole(
 
     thread: Any = {"configurable": {"thread_id": "1"}}
     agent = create_filesystem_agent(
-        ScriptedModel([says(call("save", id="s"))]), [save], checkpointer=InMemorySaver()
+        ScriptedModel([says(call("save", id="s"))]), [save], checkpointer=saver
     )
     [reply] = answers(agent.invoke({"messages": [HumanMessage("go")]}, thread))
     assert (reply.status, reply.tool_call_id) == ("error", "s")
