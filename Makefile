@@ -34,8 +34,11 @@ lint: $(DEV) ## Check lint and format
 types: $(DEV) ## Check the types
 	$(BIN)/mypy
 
+# More than there are processors: many tests wait for servers, timeouts and processes.
+WORKERS ?= 4
+
 unit: $(DEV) ## Run the tests
-	$(BIN)/python -m pytest -q -n auto --dist loadscope --no-loadscope-reorder
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
 format: $(DEV) ## Rewrite the sources to the house format
 	$(BIN)/ruff check --fix-only .

@@ -63,6 +63,7 @@ def in_process(
         child.kill()
         feed.stop()
         feeder.join()
+        late.join()
         status = child.wait()
         if child.stdout:
             child.stdout.close()

@@ -75,7 +75,7 @@ def test_pages_join_to_the_exact_file(content: str, limit: int) -> None:
     assert all(len(reply.text) <= 100_000 for reply in replies)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.lists(
         st.text(ODD_CHARACTERS, max_size=20)

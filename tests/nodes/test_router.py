@@ -169,7 +169,7 @@ STEPS = st.sampled_from("ab").flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(st.lists(STEPS, max_size=8))
 def test_one_message_does_what_the_calls_do_one_after_the_other(steps: list[Any]) -> None:
     numbered = [{**step, "id": str(number)} for number, step in enumerate(steps)]
