@@ -232,7 +232,7 @@ def _lines(
 def _is_quick(search: Search, files: list[_File]) -> bool:
     """Say whether Python has looked through files before a process has started."""
     matcher = search.matcher
-    if matcher.is_literal:
+    if matcher.is_literal or not files:
         return True
     return not matcher.is_risky and sum(file.size for file in files) <= _SMALL
 

@@ -110,12 +110,16 @@ class Ripgrep:
 
     def counts_of(self, handles: Sequence[int], omissions: Omissions) -> list[int]:
         """Return how many lines of each of these open files match."""
+        if not handles:
+            return []  # with no file to look at, it would look at all below where it is started
         output = self._ask_of(["--count"], handles, omissions)
         found = dict(chain.from_iterable(_counts(output, omissions)))
         return [found.get(_name(handle), 0) for handle in handles]
 
     def lines_of(self, handles: Sequence[int], most: int, omissions: Omissions) -> list[list[Hit]]:
         """Return the lines of each of these open files that match, so many of each at the most."""
+        if not handles:
+            return []
         options = [*_PLACES_ONLY, f"--max-count={most}"]
         found: dict[bytes, list[Hit]] = {}
         output = self._ask_of(options, handles, omissions)

@@ -85,6 +85,15 @@ def test_open_files_are_counted_and_their_lines_found(tmp_path: Path) -> None:
         os.close(handle)
 
 
+def test_of_no_files_nothing_is_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.txt").write_text("needle\n")
+    monkeypatch.chdir(tmp_path)
+    rg = asking(Query("needle"))
+
+    assert rg.counts_of([], Omissions()) == []
+    assert rg.lines_of([], 9, Omissions()) == []
+
+
 def test_short_lines_are_told_from_long_ones(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"a\n\0\n\r\n\nab\nb")
     with open(tmp_path / "f", "rb") as file:
