@@ -15,7 +15,7 @@ import ormsgpack
 from langgraph.checkpoint.serde.jsonplus import EXT_DELTA_SNAPSHOT, JsonPlusSerializer
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
-from langgraph_filesystem.phrases import shortened, spelled_out
+from langgraph_filesystem.phrases import is_clear, shortened, spelled_out
 
 __all__ = ("CompressedSerializer", "LateSnapshot")
 
@@ -105,7 +105,7 @@ class CompressedSerializer(JsonPlusSerializer):
             return kind, data
         if kind == "msgpack" and len(data) <= _THOROUGH_UP_TO:
             short = shortened(data)
-            if len(short) <= _SHORT and len(short) < len(data):
+            if len(short) <= _SHORT and len(short) < len(data) and is_clear(short):
                 return kind + _SHORTENED, short
         zipper = (_THOROUGH if len(data) <= _THOROUGH_UP_TO else _FAST).copy()
         packed = zipper.compress(data) + zipper.flush()

@@ -4,7 +4,7 @@ zlib would make them a tenth smaller still. But it lets go of the interpreter tw
 which the running graph then keeps: measured on SQLite, it cost a turn a tenth of its time.
 """
 
-__all__ = ("shortened", "spelled_out")
+__all__ = ("is_clear", "shortened", "spelled_out")
 
 # Names stand as msgpack writes them, behind the byte that holds their length. Longer phrases stand
 # before those that are parts of them.
@@ -126,6 +126,11 @@ def shortened(data: bytes) -> bytes:
     for phrase, number in _phrases_for(data):
         data = data.replace(phrase, number)
     return data
+
+
+def is_clear(short: bytes) -> bool:
+    """Say whether it can be spelled out: a number and what follows it may be a phrase again."""
+    return _MARK + _MARK not in short
 
 
 def spelled_out(data: bytes) -> bytes:

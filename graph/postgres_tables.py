@@ -11,7 +11,8 @@ __all__ = ("PostgresTables",)
 _BEGIN = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 7234982310))::text"
 _LINKS = f"""
 SELECT thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id,
-    coalesce(metadata ->> 'run_id' = %(run)s, false) OR jsonb_exists(metadata, '{BASE}') AS goes
+    coalesce(metadata ->> 'run_id' = %(run)s, false) OR jsonb_exists(metadata, '{BASE}') AS goes,
+    jsonb_exists(metadata, '{BASE}') AS base
 FROM checkpoints WHERE thread_id IN
     (SELECT thread_id FROM checkpoints WHERE metadata ->> 'run_id' = %(run)s)
 """

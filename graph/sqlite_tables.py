@@ -13,7 +13,8 @@ __all__ = ("SqliteTables",)
 
 _LINKS = """
 SELECT thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id,
-    instr(CAST(metadata AS TEXT), :run) > 0 OR instr(CAST(metadata AS TEXT), :base) > 0
+    instr(CAST(metadata AS TEXT), :run) > 0 OR instr(CAST(metadata AS TEXT), :base) > 0,
+    instr(CAST(metadata AS TEXT), :base) > 0
 FROM checkpoints WHERE thread_id IN
     (SELECT thread_id FROM checkpoints WHERE instr(CAST(metadata AS TEXT), :run) > 0)
 """

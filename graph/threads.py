@@ -56,7 +56,10 @@ class Tables(Protocol):
         """Begin to change a thread: one after the other."""
 
     def links(self, run: str) -> Statement:
-        """Select `Link`s of the threads of a run; bases go unless something is built on them."""
+        """Select `Link`s of the threads of a run, and which of them are bases.
+
+        These go unless something is built on them.
+        """
 
     def copies(self, source: str, target: str) -> Iterable[Statement]:
         """Copy a thread."""
@@ -148,8 +151,10 @@ def taken_back(tables: Tables, runs: Sequence[str]) -> Plan:
     yield tables.begin("")
     for run in map(str, runs):
         rows = yield tables.links(run)
-        links = [Link(a, b, c, parent, bool(goes)) for a, b, c, parent, goes in rows]
+        links = [Link(a, b, c, parent, bool(goes)) for a, b, c, parent, goes, _ in rows]
         gone, freed = without_heirs(links)
+        kept = _foundations(rows, gone)
+        gone = [place for place in gone if place[:2] not in kept]
         for thread, namespace in sorted({place[:2] for place in gone}):
             ids = [place[2] for place in gone if place[:2] == (thread, namespace)]
             yield from _each(tables.delete(thread, namespace, ids))
@@ -159,9 +164,20 @@ def taken_back(tables: Tables, runs: Sequence[str]) -> Plan:
             yield from _each(tables.tidy(thread))
 
 
+def _foundations(rows: Iterable[Sequence[Any]], gone: Iterable[Place]) -> set[tuple[str, str]]:
+    """Return the threads, with their namespaces, whose foundations would go with a run.
+
+    What was there before the run has been pruned, so that there is nothing to go back to.
+    """
+    bases = {(row[0], row[1], row[2]) for row in rows if row[5]}
+    return {place[:2] for place in bases.intersection(gone)}
+
+
 def copied(tables: Tables, source: str, target: str) -> Plan:
     """Copy a thread with its whole history, in its order."""
     yield tables.begin(str(target))
+    if (yield tables.checkpoints(str(target))):
+        raise ValueError(f"There is a thread {target!r} already: copy to a new one.")
     yield from _each(tables.copies(str(source), str(target)))
 
 
@@ -223,7 +239,7 @@ def _pruned_namespace(
     if needed and not bases:
         bases = before[:1]
     gone = [id for id in parents if id != newest and id not in bases]
-    if not gone:
+    if not gone and not bases:
         return
     task = str(uuid4())
     for number, write in enumerate(reversed(needed)):

@@ -38,8 +38,9 @@ _LOOKS = 20
 @contextmanager
 def _autocommitting(connection: sqlite3.Connection) -> Iterator[None]:
     """Let each statement be a transaction of its own, with no statements around it."""
-    usual, connection.isolation_level = connection.isolation_level, None
+    usual = connection.isolation_level
     try:
+        connection.isolation_level = None
         yield
     finally:
         connection.isolation_level = usual

@@ -10,7 +10,8 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Send
 
 from langgraph_filesystem import phrases
-from langgraph_filesystem.phrases import shortened, spelled_out
+from langgraph_filesystem.compression import CompressedSerializer
+from langgraph_filesystem.phrases import is_clear, shortened, spelled_out
 
 MESSAGE = "lc_run--01a1e34c-8f63-70fd-8680-1fb5df4ff947-0"
 CALL = {"name": "edit_file", "args": {"file_path": "/a"}, "id": "call_" + 24 * "0"}
@@ -52,7 +53,18 @@ def test_what_the_graph_stores_gets_smaller(value: object, share: float) -> None
     )
 )
 def test_any_bytes_come_back(data: bytes) -> None:
-    assert spelled_out(shortened(data)) == data
+    short = shortened(data)
+    assert not is_clear(short) or spelled_out(short) == data
+
+
+def test_where_a_number_and_what_follows_make_a_phrase_it_is_noticed() -> None:
+    data = phrases._ALL[1] + phrases._ALL[14][1:]
+    assert phrases._ALL[14].startswith(b"\x01")
+    assert spelled_out(shortened(b"some" + phrases._ALL[2])) == b"some" + phrases._ALL[2]
+
+    assert not is_clear(shortened(data))
+    kept = CompressedSerializer().dumps_typed({"blob": data, "more": 200 * "."})
+    assert CompressedSerializer().loads_typed(kept)["blob"] == data
 
 
 def test_the_phrases_are_those_that_files_were_written_with() -> None:

@@ -227,10 +227,31 @@ async def test_a_pruned_thread_can_be_copied_and_a_run_of_it_taken_back(runs: Ru
     await runs.call(runs.checkpointer, "delete_for_runs", ["r2"])
     [left] = await runs.history(graph)
     assert left.values == kept.values
-    # What is before the newest state is forgotten: without it there is no thread.
+    # What was before the newest state is forgotten: there is nothing to go back to.
     await runs.call(runs.checkpointer, "delete_for_runs", ["r1"])
-    assert await runs.history(graph) == []
-    assert (await runs.state(graph)).values == {}
+    [left] = await runs.history(graph)
+    assert left.values == kept.values
+
+
+async def test_a_thread_is_copied_to_a_new_one_only(runs: Runs) -> None:
+    graph = writer_of(runs)
+    for thread in ("1", "2"):
+        await runs.invoke(graph, GO, config_of(thread))
+    before = await runs.history(graph, config_of("2"))
+    for target in ("1", "2"):
+        with pytest.raises(ValueError, match=f"There is a thread '{target}' already"):
+            await runs.call(runs.checkpointer, "copy_thread", "1", target)
+    assert await runs.history(graph, config_of("2")) == before
+
+
+async def test_a_thread_of_two_states_has_one_afterwards(runs: Runs) -> None:
+    graph = writer_of(runs)
+    await runs.invoke(graph, GO, durability="exit")
+    before = await runs.state(graph)
+    for _ in range(2):
+        await pruned(runs, "1")
+        [left] = await runs.history(graph)
+        assert left.values == before.values
 
 
 async def test_a_run_may_be_on_its_way(runs: Runs) -> None:
