@@ -1,5 +1,6 @@
 """The filesystem as operations use it: every mount under its path, whatever serves it."""
 
+import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -62,7 +63,7 @@ class Filesystem:
 
     async def ls(self, path: str) -> tuple[list[FileInfo], list[str]]:
         """Return what is directly below a directory, with mount points, and notes on failures."""
-        entries, notes = await list_directory(self._view, path)
+        entries, notes, _ = await list_directory(self._view, path)
         return entries, _shown(notes)
 
     async def read(self, path: str, offset: int, limit: int, column: int = 0) -> tuple[Any, bool]:
@@ -114,14 +115,18 @@ class Filesystem:
 
         `None` says that the call must come again, when what it has copied is stored.
         """
-        key = self._effects.key
+        key, mark = self._effects.key, _digest(source, destination)
         self._seen.mark_copied(key, None)
-        count = await move(self._view, self._effects, source, destination)
-        if count is None:
-            self._seen.mark_copied(key, self._effects.copied)
+        count, _, what = (self._effects.copied or "").partition(" ")
+        if self._effects.copied is not None:
+            # The call may have been edited since: then nothing was copied for it.
+            self._effects.copied = count if what == mark else ""
+        moved = await move(self._view, self._effects, source, destination)
+        if moved is None:
+            self._seen.mark_copied(key, f"{self._effects.copied} {mark}")
         else:
             self._seen.move(source, destination)
-        return count
+        return moved
 
     async def glob(self, pattern: str, path: str) -> tuple[list[FileInfo], list[str]]:
         """Return the files that match in every mount at or below a path, and notes on failures."""
@@ -169,6 +174,10 @@ class Filesystem:
     def exists_in_state(self, path: str) -> bool:
         """Say whether the thread's own files have a path, as a file or as a directory."""
         return any(is_within(key, path) for key in self._view.files)
+
+
+def _digest(*paths: str) -> str:
+    return hashlib.sha256("\0".join(paths).encode()).hexdigest()[:8]
 
 
 def _shown(notes: list[str]) -> list[str]:

@@ -32,11 +32,14 @@ from langgraph_filesystem.state.view import View
 __all__ = ("find_files", "find_lines", "list_directory")
 
 
-async def list_directory(view: View, path: str) -> tuple[list[FileInfo], list[str]]:
-    """Return what is directly below a directory, with mount points, and notes on failures."""
+async def list_directory(view: View, path: str) -> tuple[list[FileInfo], list[str], int]:
+    """Return what is directly below a directory, with mount points, and notes on failures.
+
+    The last is how many entries have no path.
+    """
     points = points_below(view, path)
     if points and await is_only_above_mounts(view, path):
-        return points, []
+        return points, [], 0
     mount = view.mounts.locate(path)
     work = view.call(mount, path, "ls", mount.inner(path))
     result, problem = await attempted(work, f"ls {path}")
@@ -47,10 +50,10 @@ async def list_directory(view: View, path: str) -> tuple[list[FileInfo], list[st
         if not points:
             raise BackendFailed(problem)
         if refused is not None and not await is_there(view, mount, path):
-            return points, []  # it is no directory but for what was refused
-        return points, [_failed(mount.prefix, naming(path, problem or "no answer"))]
+            return points, [], 0  # it is no directory but for what was refused
+        return points, [_failed(mount.prefix, naming(path, problem or "no answer"))], 0
     found = [_named(mount, info) for info in result.entries or ()]
-    return _united(found, points), _notes_of(mount, result)
+    return _united(found, points), _notes_of(mount, result), getattr(result, "unnamed", 0)
 
 
 async def find_files(view: View, pattern: str, path: str) -> tuple[GlobResult, list[str]]:

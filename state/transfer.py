@@ -37,7 +37,9 @@ async def move(view: View, effects: Effects, source: str, destination: str) -> i
     if is_within(destination, source):
         raise FilesystemError(f"{source}: can't be moved to {destination}, which is itself.")
     start, end = view.mounts.locate(source), view.mounts.locate(destination)
-    if start is end and callable(getattr(view.backend(start), "move", None)):
+    # A result that the mount refused is not there, but in the state.
+    is_there = type(view.backend_for(start, source)) is type(view.backend(start))
+    if start is end and is_there and callable(getattr(view.backend(start), "move", None)):
         return await _rename(effects, start, source, destination)
     return await _transfer(view, effects, (start, source), (end, destination))
 
@@ -67,6 +69,7 @@ async def _transfer(
     if effects.copied:
         return await _delete_copied(view, effects, source, destination)
     if await effects.outcome(start, old, LAST):
+        await _check_arrived(view, effects, source, destination)
         return 1
     if await effects.outcome(end, new, _copy(0)) is None:
         await _refuse_taken(view, end, new)
@@ -88,10 +91,10 @@ async def _delete_copied(
     """Delete what was copied in an earlier step, or what is left of it, if it is the same still."""
     (start, old), (end, new) = source, destination
     count = int(effects.copied or 1)
-    if await effects.outcome(start, old, LAST):
-        return count
-    if await view.digest(start, old) is None and not await is_there(view, start, old):
-        # Not every backend knows what it has done: it was deleted before a crash.
+    is_done = await effects.outcome(start, old, LAST) is not None
+    # Not every backend knows what it has done: then it was deleted before a crash.
+    if is_done or not await _is_anything(view, start, old):
+        await _check_arrived(view, effects, source, destination)
         return count
     # Of a directory that was deleted in part, even in all but its name, the rest goes.
     left = await _files_left(view, start, old)
@@ -101,10 +104,29 @@ async def _delete_copied(
     for (path, content), copy in zip(contents.items(), copies, strict=True):
         if copy.content != content:
             raise BackendFailed(
-                f"Copied to {new}, but the source is left: {path} has changed meanwhile."
+                f"Copied to {new}, but the source is left: {path} or its copy was changed."
             )
     await _delete(effects, source, new)
     return count
+
+
+async def _check_arrived(
+    view: View, effects: Effects, source: tuple[Mount, str], destination: tuple[Mount, str]
+) -> None:
+    """Raise if the source is gone, but what it became is not in the state.
+
+    So it is where a thread went on from a checkpoint before the move: mounts don't go back.
+    """
+    (_, old), (end, new) = source, destination
+    if effects.is_in_state(end, new) and not await _is_anything(view, end, new):
+        raise BackendFailed(
+            f"{old}: was moved to {new} already, in another course of this thread, and is not in "
+            "this one. Look for it there."
+        )
+
+
+async def _is_anything(view: View, mount: Mount, path: str) -> bool:
+    return await view.digest(mount, path) is not None or await is_there(view, mount, path)
 
 
 async def _delete(effects: Effects, source: tuple[Mount, str], new: str) -> None:
@@ -137,6 +159,11 @@ async def _files_left(view: View, mount: Mount, path: str) -> list[str]:
     directories = [path]
     for directory in directories:
         result = await view.call(mount, directory, "ls", mount.inner(directory))
+        if getattr(result, "unnamed", 0):
+            # They can't be copied, and would be deleted with the rest.
+            raise BackendFailed(
+                f"{directory}: is left where it is, as not all of it can be moved: {result.note}"
+            )
         for info in result.entries or ():
             found = directories if info.get("is_dir") else files
             found.append(mount.outer(info["path"]))

@@ -210,9 +210,9 @@ def _results(
 
 
 def _count(search: Search, rg: Ripgrep, files: list[_File]) -> None:
-    if _is_quick(search, files):
-        for file in files:
-            file.count = len(_hits(search, file))
+    if (found := _quick_hits(search, files)) is not None:
+        for file, hits in zip(files, found, strict=True):
+            file.count = len(hits)
     else:
         counts = rg.counts_of([file.handle for file in files], search.omissions)
         for file, count in zip(files, counts, strict=True):
@@ -222,19 +222,26 @@ def _count(search: Search, rg: Ripgrep, files: list[_File]) -> None:
 def _lines(
     search: Search, rg: Ripgrep, collected: Collected, files: list[_File]
 ) -> Iterator[list[Hit]]:
-    if _is_quick(search, files):
-        # As they are wanted.
-        return (_hits(search, file) for file in files)
+    if (found := _quick_hits(search, files)) is not None:
+        return found
     handles = [file.handle for file in files]
     return iter(rg.lines_of(handles, collected.wanted, search.omissions))
 
 
-def _is_quick(search: Search, files: list[_File]) -> bool:
-    """Say whether Python has looked through files before a process has started."""
+def _quick_hits(search: Search, files: list[_File]) -> Iterator[list[Hit]] | None:
+    """Return what Python finds, if it has that before a process has started.
+
+    Of a regex, and of letters in whatever case, it and `rg` think alike only where all is ASCII.
+    """
     matcher = search.matcher
     if matcher.is_literal or not files:
-        return True
-    return not matcher.is_risky and sum(file.size for file in files) <= _SMALL
+        return (_hits(search, file) for file in files)  # as they are wanted
+    if matcher.is_risky or not matcher.query.pattern.isascii():
+        return None
+    if sum(file.size for file in files) > _SMALL:
+        return None
+    contents = [read_whole(file.handle, file.size) for file in files]
+    return map(matcher.hits, contents) if all(map(bytes.isascii, contents)) else None
 
 
 def _hits(search: Search, file: _File) -> list[Hit]:

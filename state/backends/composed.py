@@ -55,8 +55,8 @@ class Calls:
 
     async def ls(self, path: str) -> LsResult:
         """List the names directly below a directory, those of mounts among them."""
-        entries, notes = await list_directory(self.view, normalize_path(path))
-        return LsResult(entries=entries, note=joined("\n", notes))
+        entries, notes, unnamed = await list_directory(self.view, normalize_path(path))
+        return LsResult(entries=entries, note=joined("\n", notes), unnamed=unnamed)
 
     async def read(
         self,

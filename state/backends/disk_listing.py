@@ -39,7 +39,7 @@ def list_directory(jail: Jail, path: str) -> LsResult:
         links = [place for place, entry in enumerate(entries) if entry.is_symlink()]
     for place in links:
         infos[place]["is_dir"] = _leads_to_directory(jail, infos[place]["path"])
-    return LsResult(entries=infos, note=_note(unnamed))
+    return LsResult(entries=infos, note=_note(unnamed), unnamed=unnamed)
 
 
 def _is_plain(start: str, entries: Sequence[Entry]) -> bool:

@@ -44,14 +44,17 @@ class Journal:
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
+        self._tidied = ""
 
     def begin(self, once: str, note: Note) -> None:
         """Note what is about to happen, and drop the notes that can't be asked for any more."""
         scope, name = _parts(once)
         group = name.partition(".")[0] + "."
-        for other in self._shelf.names(scope):
-            if not other.startswith(group):
-                self._shelf.remove(scope, other)
+        if self._tidied != scope + group:  # once a message: one may move thousands of files
+            for other in self._shelf.names(scope):
+                if not other.startswith(group):
+                    self._shelf.remove(scope, other)
+            self._tidied = scope + group
         self._shelf.put(scope, name, json.dumps(note).encode())
 
     def end(self, once: str, note: Note) -> None:

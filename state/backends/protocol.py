@@ -82,6 +82,8 @@ class LsResult:
     entries: list[FileInfo] | None = None
     note: str | None = None
     """Why the list is not whole, where it is not."""
+    unnamed: int = 0
+    """Entries that are there, but have no path by which they could be asked for."""
 
 
 @dataclass

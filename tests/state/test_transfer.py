@@ -1,5 +1,7 @@
 """From one mount to another: what can't be moved whole stays whole."""
 
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +11,12 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.state.backends import StateBackend
 from langgraph_filesystem.state.backends.composite import CompositeBackend
-from langgraph_filesystem.state.backends.protocol import FileDownloadResponse, FileUploadResponse
+from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.backends.protocol import (
+    FileDownloadResponse,
+    FileUploadResponse,
+    WriteResult,
+)
 from tests.nodes.backends import Shelf
 from tests.nodes.test_move import FILES, contents, move
 from tests.scripted import ScriptedModel, answer, answers, arun, call, run, says
@@ -207,7 +214,7 @@ def test_a_source_that_changes_before_it_is_deleted_is_left() -> None:
     shelf = Changing(f="old")
     state = agent_of(shelf, move("/m/f", "/f")).invoke({"messages": [HumanMessage("go")]}, CONFIG)
     [reply] = answers(state)
-    assert "Copied to /f, but the source is left: /m/f has changed meanwhile." in reply.text
+    assert "Copied to /f, but the source is left: /m/f or its copy was changed." in reply.text
     assert contents(state) == {"/f": "old"}
     assert shelf.files == {"/f": b"new"}
 
@@ -219,3 +226,63 @@ def test_what_is_at_the_destination_already_is_not_taken_for_the_copy() -> None:
     [reply] = answers(agent.invoke(given, CONFIG))
     assert "the file exists already" in reply.text
     assert shelf.files == {"/f": b"same"}
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_a_directory_with_what_has_no_path_is_left_where_it_is(
+    tmp_path: Path, is_nested: bool
+) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "f").write_text("text")
+    Path(os.fsdecode(bytes(tmp_path / "d") + b"/\xff")).write_text("can't be named")
+    disk = FilesystemBackend(tmp_path)
+    composite = CompositeBackend(StateBackend(), {"/m": disk})
+    at, backend = ("/", lambda _: composite) if is_nested else ("/m", disk)
+    agent = agent_of(backend, move("/m/d", "/d"), move("/m/d/f", "/f"), at=at)
+    state = agent.invoke({"messages": [HumanMessage("go")]}, CONFIG)
+    assert "is left where it is, as not all of it can be moved: " in answers(state)[0].text
+    assert answers(state)[1].text == "Moved /m/d/f to /f (1 file)."
+    assert contents(state) == {"/f": "text"}
+    assert len(os.listdir(tmp_path / "d")) == 1
+
+
+def test_a_thread_that_goes_on_from_before_a_move_is_told_that_it_was_made(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("text")
+    agent = agent_of(FilesystemBackend(tmp_path), move("/m/f", "/f"))
+    agent.invoke({"messages": [HumanMessage("go")]}, CONFIG)
+    before = [state for state in agent.get_state_history(CONFIG) if state.next == ("move",)][-1]
+    assert before.values.get("files", {}) == {}
+    state = agent.invoke(None, agent.update_state(before.config, {"messages": []}))
+    [reply] = answers(state)
+    assert reply.status == "error"
+    assert "was moved to /f already, in another course of this thread" in reply.text
+
+
+def test_a_call_that_is_edited_after_the_copy_is_another_call(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("text")
+    agent = agent_of(FilesystemBackend(tmp_path), move("/m/f", "/f"))
+    agent.invoke({"messages": [HumanMessage("go")]}, CONFIG, interrupt_after=["move"])
+    asked = agent.get_state(CONFIG).values["messages"][-1].model_copy(deep=True)
+    asked.tool_calls[0]["args"]["source"] = "/m/other"
+    agent.update_state(CONFIG, {"messages": [asked]})
+    state = agent.invoke(None, CONFIG)
+    [reply] = answers(state)
+    assert reply.status == "error"
+    assert (tmp_path / "f").read_text() == "text"
+
+
+def test_a_result_that_its_mount_refused_stays_where_it_is_found() -> None:
+    class Refusing(Shelf):
+        def write(self, file_path: str, content: str) -> Any:
+            return WriteResult(error=f"{file_path}: no room")
+
+        def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
+            return [FileUploadResponse(path, error="permission_denied") for path, _ in files]
+
+    state = run(
+        move("/large_tool_results/c1", "/moved"),
+        files={"/large_tool_results/c1": "text"},
+        mounts={"/": Refusing()},
+    )
+    assert answers(state)[0].status == "error"
+    assert contents(state) == {"/large_tool_results/c1": "text"}

@@ -162,3 +162,17 @@ def test_handles_are_given_back_when_nobody_wants_more(jail: Jail, place: Place)
         assert next(found).path == "/f0"
         found.close()
         assert open_handles() == before
+
+
+@pytest.mark.parametrize(
+    ("pattern", "ignore_case"), [(r"\bself\b", False), ("file", True), (r"k\b", True)]
+)
+def test_lines_and_counts_agree_where_the_engines_do_not(
+    jail: Jail, place: Place, pattern: str, ignore_case: bool
+) -> None:
+    text = "x\u00b2=self\nself\u0301\nself\nF\u0130LE f\u0131le file\nf\u0131le\nKelvin \u212a\n"
+    write(place.root, {"a": text, "b": "self file k\n"})
+    time.sleep(0.02)  # older than the search, so that counts are taken over
+    query = Query(pattern, regex="\\" in pattern, ignore_case=ignore_case)
+    counted = Query(pattern, query.regex, ignore_case, output_mode="count")
+    assert confirmed(asked(jail, query)) == confirmed(asked(jail, counted))
