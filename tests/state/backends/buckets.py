@@ -2,6 +2,7 @@
 
 import functools
 import logging
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,35 @@ _KEYS = {"access_key_id": "an-access-key", "secret_access_key": "a-secret-key"}
 @functools.cache
 def endpoint() -> str:
     """Return the address of the server, which runs until this process ends."""
-    from moto.server import ThreadedMotoServer
+    from moto.moto_server.werkzeug_app import (
+        DomainDispatcherApplication,
+        MotoRequestHandler,
+        create_backend_app,
+    )
+    from werkzeug.serving import make_server
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    address = "http://{}:{}".format(*server.get_host_and_port())
+    app = _in_turn(DomainDispatcherApplication(create_backend_app))
+    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=MotoRequestHandler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}"
     client(address).create_bucket(Bucket=BUCKET)
     return address
+
+
+def _in_turn(app: Any) -> Any:
+    """Let the server answer one request after the other.
+
+    moto looks whether a condition holds and stores the object later: of two that come at once, both
+    may win. S3 decides on each as a whole.
+    """
+    lock = threading.Lock()
+
+    def answered(environ: Any, start_response: Any) -> Any:
+        with lock:
+            return app(environ, start_response)
+
+    return answered
 
 
 def client(address: str | None = None) -> Any:
