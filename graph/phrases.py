@@ -9,12 +9,7 @@ __all__ = ("is_clear", "shortened", "spelled_out")
 # Names stand as msgpack writes them, behind the byte that holds their length. Longer phrases stand
 # before those that are parts of them.
 
-_OF_CHECKPOINTS = (
-    b"\x87\xa1v\x04\xa2ts\xd9 20",
-    b"+00:00\xa2id\xd9$1f",
-    b"\xaechannel_values\x83\xa6routes\x91\x86\xa7message\xd9.lc_run--01",
-    b"\xaechannel_values\x82\xa6routes\x91\x86\xa7message\xd9.lc_run--01",
-    b"\xaechannel_values",
+_OF_TASKS = (
     b"-0\xa5calls\x91\xbdcall_",
     b"\xa5calls\x91",
     b"\xa4node\xa9edit_file\xa4path",
@@ -25,6 +20,15 @@ _OF_CHECKPOINTS = (
     b"\xa7backend",
     b"\x01\x93\xaflanggraph.types\xa4Send\x92",
     b"\x82\xa7message\xd9.lc_run--01",
+)
+
+_OF_CHECKPOINTS = (
+    b"\x87\xa1v\x04\xa2ts\xd9 20",
+    b"+00:00\xa2id\xd9$1f",
+    b"\xaechannel_values\x83\xa6routes\x91\x86\xa7message\xd9.lc_run--01",
+    b"\xaechannel_values\x82\xa6routes\x91\x86\xa7message\xd9.lc_run--01",
+    b"\xaechannel_values",
+    *_OF_TASKS,
     b"\xae__pregel_tasks\x90",
     b"\xb0channel_versions\x8a\xa9__start__",
     b"\xb0channel_versions",
@@ -93,16 +97,7 @@ _OF_OTHERS = (
     b"\xabcreated_at\xbd20",
     b"\xa8encoding\xa5utf-8",
     b"+00:00",
-    b"\x01\x93\xaflanggraph.types\xa4Send\x92",
-    b"\x82\xa7message\xd9.lc_run--01",
-    b"-0\xa5calls\x91\xbdcall_",
-    b"\xa5calls\x91",
-    b"\xa4node\xa9edit_file\xa4path",
-    b"\xa4node\xa9read_file\xa4path",
-    b"\xa4node",
-    b"\xa5mount\xa1/\xa7backend\xacStateBackend",
-    b"\xa5mount",
-    b"\xa7backend",
+    *_OF_TASKS,
 )
 
 _MARK = b"\xc1"
