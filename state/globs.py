@@ -32,6 +32,8 @@ _FLAGS = wcglob.DOTGLOB | wcglob.FORCEUNIX
 _MAX_LENGTH = 1_000
 _MAX_ALTERNATIVES = 256
 """How many patterns the braces may stand for: a brace bomb is an error, not a hang."""
+_MAX_CROSSINGS = 32
+"""How many `**` a pattern may have: more of them are a mistake, or malice."""
 
 _PLAIN = re.compile(r"[\w. -]+")
 """Characters that mean themselves."""
@@ -126,6 +128,11 @@ def _alternatives(pattern: str) -> list[list[str]]:
             _name_test(name)
     except (bracex.ExpansionLimitException, re.error, RecursionError, ValueError) as error:
         raise PatternRefused(f"Glob pattern {_shown(pattern)} is refused: {error}.") from None
+    if max(parts.count("**") for parts in found) > _MAX_CROSSINGS:
+        raise PatternRefused(
+            f"Glob pattern {_shown(pattern)} is refused: it has more than {_MAX_CROSSINGS} `**`. "
+            "Use one: it stands for any number of directories."
+        )
     return [parts for parts in found if parts] or [[]]
 
 

@@ -4,31 +4,33 @@ It searches by paths, which a directory that is swapped for a link could lead an
 says of a tree is a list of candidates. Each of them is opened from handle to handle, without a
 link. Lines are matched again in the open file and read from there; a mere count is taken over only
 if nothing on the way to the file has changed since before the search (`unchanged.py`).
+
+A candidate may be too large by now, or always have been (`hints.py`): it is left out and noted.
 """
 
 import contextlib
 import errno
 import os
 import stat
+import sys
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from functools import partial
 
 from langgraph_filesystem.state.backends.collected import Collected, Found, Search
 from langgraph_filesystem.state.backends.contents import HEAD, is_binary, read_whole
+from langgraph_filesystem.state.backends.dialect import Sure
 from langgraph_filesystem.state.backends.excerpts import Hit
-from langgraph_filesystem.state.backends.jail import RESERVED, TEMPORARY
+from langgraph_filesystem.state.backends.hints import hinted_files, slashed
 from langgraph_filesystem.state.backends.ripgrep import Ripgrep
+from langgraph_filesystem.state.backends.scanning import scan
 from langgraph_filesystem.state.backends.trees import DIRECTORY, FILE, GONE, Walk, nameable
 from langgraph_filesystem.state.backends.unchanged import Trail, now
-from langgraph_filesystem.state.globs import compile_glob
 
 __all__ = ("confirmed_files", "first_files")
 
 _AT_ONCE = 200
 """Files that are open at a time: a process may have a thousand."""
-_KEPT = 80_000
-"""Candidates that are kept; of more, the first ones in the order of their paths."""
 _SMALL = 1 << 20
 """Bytes that Python searches for a regex in the time in which `rg` starts and opens them again."""
 _GRACE = 5.0
@@ -79,9 +81,9 @@ def confirmed_files(
     top = _top(search, handle) if can_match else None
     if top is None:
         return
-    start, since = _below(search.path, *_fixed(search)), now()
+    start, since = slashed(search.path, *_fixed(search)), now()
     try:
-        candidates = _candidates(search, rg, top, start)
+        candidates = hinted_files(search, rg, top, start)
         rg = rg.until(max(search.deadline, time.monotonic()) + _GRACE)
         with contextlib.closing(Trail(top, since)) as trail:
             yield from _confirmed(search, rg, collected, trail, start, candidates)
@@ -97,7 +99,7 @@ def _top(search: Search, handle: int) -> int | None:
             below = os.open(name, DIRECTORY, dir_fd=top)
         except OSError as error:
             if error.errno == errno.EACCES:
-                search.omissions.unreadable.add(_below(search.path, *_fixed(search)))
+                search.omissions.unreadable.add(slashed(search.path, *_fixed(search)))
             return None
         finally:
             os.close(top)
@@ -107,39 +109,6 @@ def _top(search: Search, handle: int) -> int | None:
 
 def _fixed(search: Search) -> list[str]:
     return search.wanted.fixed if search.wanted else []
-
-
-def _below(path: str, *names: str) -> str:
-    """Return the path of a directory, with a `/` at its end."""
-    return "/".join([path.rstrip("/"), *names, ""])
-
-
-def _candidates(search: Search, rg: Ripgrep, top: int, start: str) -> list[tuple[str, int]]:
-    """Return the files with lines, as paths from the top, in order."""
-    found: dict[str, int] = {}
-    names = search.wanted.names if search.wanted else ()
-    ours = _below(search.jail.home, RESERVED)
-    hidden = [f"{TEMPORARY}*", *([f"/{RESERVED}"] if ours == _below(start, RESERVED) else [])]
-    counts = rg.counts_below(
-        top, start, search.max_file_size, search.omissions, names=names, hidden=hidden
-    )
-    is_wanted = _filter(search, start, ours)
-    for records in counts:
-        known = {os.fsdecode(name): count for name, count in records}
-        kept = [name for name in known if is_wanted(start + name)] if is_wanted else list(known)
-        kept = nameable(search.jail, start, kept, search.omissions.unnameable)
-        found.update((name, known[name]) for name in kept)
-        if len(found) > 2 * _KEPT:
-            found = dict(sorted(found.items())[:_KEPT])
-    return sorted(found.items())
-
-
-def _filter(search: Search, start: str, ours: str) -> Callable[[str], bool] | None:
-    """Return what says of a path whether it matches the pattern for files, and is none of ours."""
-    if search.glob is None:
-        return (lambda path: not path.startswith(ours)) if ours.startswith(start) else None
-    matches, skip = compile_glob(search.glob), len(_below(search.path))
-    return lambda path: matches(path[skip:]) and not path.startswith(ours)
 
 
 def _confirmed(
@@ -163,7 +132,8 @@ def _confirmed(
                 directory = trail.directory(above)
                 is_trusted = directory.is_unchanged and not collected.shows_lines
                 handle = os.open(last, FILE, dir_fd=directory.handle)
-                if file := _searched(search, start + name, handle, count if is_trusted else -1):
+                trust = rg.sure if is_trusted else "never"
+                if file := _searched(search, start + name, handle, count, trust):
                     files.append(file)
                     lines += count
             if len(files) >= _AT_ONCE or lines >= enough:
@@ -173,21 +143,28 @@ def _confirmed(
         yield from _results(search, rg, collected, files)
 
 
-def _searched(search: Search, path: str, handle: int, count: int = -1) -> _File | None:
+def _searched(
+    search: Search, path: str, handle: int, count: int = -1, trust: Sure = "never"
+) -> _File | None:
     """Return an open file, unless it is one that is not searched.
 
-    It is closed in that case, and if how many lines match is all that must be known.
+    It is closed in that case, and if `count` lines match, as far as that is to be trusted: that is
+    all that must be known then.
     """
     try:
-        size = -1
-        if count < 0:
-            status = os.fstat(handle)
-            size = status.st_size
-            if not stat.S_ISREG(status.st_mode) or size > search.max_file_size:
-                return None
-        if is_binary(os.pread(handle, HEAD, 0)):
+        status = os.fstat(handle)
+        size = status.st_size
+        if not stat.S_ISREG(status.st_mode):
             return None
-        if count >= 0:
+        if size > search.max_file_size:
+            search.omissions.large.add(path)
+            search.sizes.forget(path)
+            return None
+        if is_binary(head := os.pread(handle, HEAD, 0)):
+            return None
+        if trust == "ascii" and (head if size < HEAD else read_whole(handle, size)).isascii():
+            trust = "always"
+        if trust == "always":
             return _File(path, -1, size, count)
         file, handle = _File(path, handle, size), -1
         return file
@@ -210,38 +187,45 @@ def _results(
 
 
 def _count(search: Search, rg: Ripgrep, files: list[_File]) -> None:
-    if (found := _quick_hits(search, files)) is not None:
-        for file, hits in zip(files, found, strict=True):
-            file.count = len(hits)
-    else:
+    if _is_quick(search, files):
+        counts = [len(_hits(search, file)) for file in files]
+    elif rg.sure == "always":
         counts = rg.counts_of([file.handle for file in files], search.omissions)
-        for file, count in zip(files, counts, strict=True):
-            file.count = count
+    else:
+        counts = list(map(len, _sure_hits(search, rg, sys.maxsize, files)))
+    for file, count in zip(files, counts, strict=True):
+        file.count = count
 
 
 def _lines(
     search: Search, rg: Ripgrep, collected: Collected, files: list[_File]
 ) -> Iterator[list[Hit]]:
-    if (found := _quick_hits(search, files)) is not None:
-        return found
-    handles = [file.handle for file in files]
-    return iter(rg.lines_of(handles, collected.wanted, search.omissions))
-
-
-def _quick_hits(search: Search, files: list[_File]) -> Iterator[list[Hit]] | None:
-    """Return what Python finds, if it has that before a process has started.
-
-    Of a regex, and of letters in whatever case, it and `rg` think alike only where all is ASCII.
-    """
-    matcher = search.matcher
-    if matcher.is_literal or not files:
+    if _is_quick(search, files):
         return (_hits(search, file) for file in files)  # as they are wanted
-    if matcher.is_risky or not matcher.query.pattern.isascii():
-        return None
-    if sum(file.size for file in files) > _SMALL:
-        return None
-    contents = [read_whole(file.handle, file.size) for file in files]
-    return map(matcher.hits, contents) if all(map(bytes.isascii, contents)) else None
+    return iter(_sure_hits(search, rg, collected.wanted, files))
+
+
+def _is_quick(search: Search, files: list[_File]) -> bool:
+    """Say whether Python has found all before a process has started."""
+    if search.matcher.is_literal:
+        return True
+    return not search.matcher.is_risky and sum(file.size for file in files) <= _SMALL
+
+
+def _sure_hits(search: Search, rg: Ripgrep, most: int, files: list[_File]) -> list[list[Hit]]:
+    """Return what `rg` finds where it can be trusted, and what Python finds elsewhere."""
+    trusted = [file.handle for file in files if _is_sure(rg, file)]
+    hits = dict(zip(trusted, rg.lines_of(trusted, most, search.omissions), strict=True))
+    others = [file for file in files if file.handle not in hits]
+    contents = ((file.handle, read_whole(file.handle, file.size)) for file in others)
+    hits |= {key: found for key, _, found in scan(contents, search.matcher, search.deadline)}
+    return [hits.get(file.handle, []) for file in files]
+
+
+def _is_sure(rg: Ripgrep, file: _File) -> bool:
+    if rg.sure == "ascii":
+        return read_whole(file.handle, file.size).isascii()
+    return rg.sure == "always"
 
 
 def _hits(search: Search, file: _File) -> list[Hit]:

@@ -5,6 +5,7 @@ of its own, with next to no environment. None of it is alive afterwards, however
 """
 
 import os
+import resource
 import selectors
 import signal
 import subprocess
@@ -13,7 +14,10 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-__all__ = ("output_of",)
+__all__ = ("CAN_BOUND_MEMORY", "output_of")
+
+CAN_BOUND_MEMORY = hasattr(resource, "prlimit")
+"""Whether a program can be held to some memory."""
 
 _PIECE = 1 << 16
 _PAUSE = 0.001
@@ -28,15 +32,22 @@ def output_of(
     *,
     deadline: float,
     on_error: Callable[[bytes], None],
+    memory: int | None = None,
 ) -> Generator[bytes, None, int]:
     """Yield what a program prints, and return its status; `on_error` gets what it complains of.
 
-    Raises `TimeoutError` at the deadline, another `OSError` if the program does not start.
+    It gets no more than `memory` bytes, if they are given: only where `CAN_BOUND_MEMORY`. Raises
+    `TimeoutError` at the deadline, another `OSError` if the program does not start.
     """
     child = _started(command, directory, handles)
     assert child.stdout is not None
     assert child.stderr is not None
     try:
+        if memory is not None:
+            # From outside: to set it between fork and exec would keep other threads waiting.
+            resource.prlimit(child.pid, resource.RLIMIT_DATA, (memory, memory))
+            # When it has no more, it aborts: nobody wants a dump of that in the directory.
+            resource.prlimit(child.pid, resource.RLIMIT_CORE, (0, 0))
         yield from _pieces(child.stdout.fileno(), child.stderr.fileno(), deadline, on_error)
         return child.wait(max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:

@@ -1,6 +1,7 @@
 """One search on disk: what is asked, and what has been found, made into an answer."""
 
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -9,6 +10,7 @@ from langgraph_filesystem.state.backends.jail import Jail
 from langgraph_filesystem.state.backends.omissions import Omissions
 from langgraph_filesystem.state.backends.protocol import GrepMatch, GrepResult
 from langgraph_filesystem.state.backends.scanning import Matcher
+from langgraph_filesystem.state.backends.sizes import Sizes
 from langgraph_filesystem.state.globs import GlobWalk
 from langgraph_filesystem.state.search import MAX_MATCHES
 
@@ -18,6 +20,8 @@ _MAX_FILES = 10_000
 """More files than fit into any answer."""
 _MAX_TEXT = 4_000_000
 """Characters of all lines together: long ones, with many around them, would be gigabytes."""
+_LOOKING = 2.0
+"""Seconds to look for matches in lines of megabytes, in all of them together."""
 
 
 @dataclass
@@ -32,6 +36,7 @@ class Search:
     """The same as `glob`, for a walk."""
     max_file_size: int
     deadline: float
+    sizes: Sizes = field(default_factory=Sizes)
     omissions: Omissions = field(default_factory=Omissions)
 
 
@@ -56,6 +61,7 @@ class Collected:
         limit = self._query.max_count
         self._left = limit if limit is not None else sys.maxsize
         self._text = 0
+        self._looking = _LOOKING
         self._matches: list[GrepMatch] = []
         self._counts: dict[str, int] = {}
         self.is_full = False
@@ -94,9 +100,16 @@ class Collected:
             if len(self._matches) >= MAX_MATCHES or self._text >= _MAX_TEXT:
                 self.is_full = True
                 return
-            match = match_of(found.path, hit, found.read, self._matcher.locate, self._query.context)
+            match = self._match(found.path, hit, found.read)
             self._matches.append(match)
             self._text += _length(match)
+
+    def _match(self, path: str, hit: Hit, read: Read) -> GrepMatch:
+        locate, context = self._matcher.locate, self._query.context
+        began = time.monotonic()
+        match = match_of(path, hit, read, locate, context, began + self._looking)
+        self._looking -= time.monotonic() - began
+        return match
 
 
 def _length(match: GrepMatch) -> int:

@@ -30,6 +30,7 @@ from langgraph_filesystem.state.backends.protocol import (
 from langgraph_filesystem.state.backends.refusals import explain
 from langgraph_filesystem.state.backends.reporting import reporting
 from langgraph_filesystem.state.backends.reports import error_code
+from langgraph_filesystem.state.backends.sizes import Sizes
 from langgraph_filesystem.state.backends.trees import glob_files
 from langgraph_filesystem.state.errors import FilesystemError, NotText
 from langgraph_filesystem.state.search import Query
@@ -51,6 +52,7 @@ class DiskReading:
         self._jail = jail
         self._limit = limit
         self._memory = Memory()
+        self._sizes = Sizes()
 
     @reporting(LsResult)
     def ls(self, path: str) -> LsResult:
@@ -99,7 +101,7 @@ class DiskReading:
         """Search the text files below a directory, or one file."""
         query = Query(pattern, regex, ignore_case, context, max_count, output_mode)
         start = path or self._jail.home
-        return grep(self._jail, query, start, glob, max_file_size=self._limit)
+        return grep(self._jail, query, start, glob, max_file_size=self._limit, sizes=self._sizes)
 
     def download_files(self, paths: Sequence[str]) -> list[FileDownloadResponse]:
         """Return the bytes of files."""

@@ -9,7 +9,8 @@ What is searched, by `rg` and by Python alike:
   not UTF-8 match nothing.
 - Not files with a NUL among their first 8,192 bytes: they are binary. A later NUL is a character.
 - Not files over the size limit, of which a note tells; but the one that the path names, whatever
-  its size, in little memory.
+  its size, in little memory. Of a file that has grown over the limit in the last five minutes, and
+  has nothing in it to be found, the note may not tell yet (`sizes.py`).
 
 Results are sorted by path and line, and the first ones are returned when there are too many. When
 the time is up there is what was found until then, and a note.
@@ -33,7 +34,14 @@ from langgraph_filesystem.state.backends.jail import Jail
 from langgraph_filesystem.state.backends.omissions import Omissions
 from langgraph_filesystem.state.backends.protocol import GrepResult
 from langgraph_filesystem.state.backends.ripgrep import Ripgrep, RipgrepFailed, find_ripgrep
-from langgraph_filesystem.state.backends.scanning import Matcher, scan, stream_hits, tree_files
+from langgraph_filesystem.state.backends.scanning import (
+    Matcher,
+    is_ascii,
+    scan,
+    stream_hits,
+    tree_files,
+)
+from langgraph_filesystem.state.backends.sizes import Sizes
 from langgraph_filesystem.state.backends.trees import SECONDS, Walk, nameable
 from langgraph_filesystem.state.backtracking import Unfinished
 from langgraph_filesystem.state.errors import Unsupported
@@ -59,11 +67,23 @@ def grep(
     max_file_size: int,
     time_limit: float = SECONDS,
     engine: Engine | None = None,
+    sizes: Sizes | None = None,
 ) -> GrepResult:
-    """Search the files below a directory, or one file; an `engine` is chosen unless it is given."""
+    """Search the files below a directory, or one file; an `engine` is chosen unless it is given.
+
+    What one search sees of `sizes` makes the next one faster.
+    """
     wanted = GlobWalk(glob) if glob else None
-    deadline = time.monotonic() + time_limit
-    search = Search(jail, Matcher(query), jail.normal(path), glob, wanted, max_file_size, deadline)
+    search = Search(
+        jail,
+        Matcher(query),
+        jail.normal(path),
+        glob,
+        wanted,
+        max_file_size,
+        deadline=time.monotonic() + time_limit,
+        sizes=sizes or Sizes(),
+    )
     handle = jail.open(search.path, os.O_RDONLY)
     try:
         collected = _collected(search, handle, engine)
@@ -116,13 +136,15 @@ def _is_searched(search: Search, handle: int) -> bool:
 def _by_ripgrep(search: Search, handle: int, rg: Ripgrep, is_tree: bool) -> Collected:
     collected = Collected(search.matcher)
     if not is_tree:
+        if not _is_sure(rg, search, handle):
+            return _by_python(search, handle, is_tree)
         return _filled(search, collected, _file_by_ripgrep(search, handle, rg, collected))
     limit = search.matcher.query.max_count
     if limit is not None and limit <= _FEW:
         _filled(search, collected, first_files(search, rg, collected))
         if collected.is_full:
             return collected
-        collected = Collected(search.matcher)
+        collected, search.omissions = Collected(search.matcher), Omissions()
     return _filled(search, collected, confirmed_files(search, handle, rg, collected))
 
 
@@ -144,6 +166,11 @@ def _filled(search: Search, collected: Collected, files: Generator[Found, None, 
             search.omissions.is_late = True
             search.omissions.late = str(unfinished)
     return collected
+
+
+def _is_sure(rg: Ripgrep, search: Search, handle: int) -> bool:
+    """Say whether `rg` finds in an open file what Python finds."""
+    return rg.sure == "always" or (rg.sure == "ascii" and is_ascii(handle, search.deadline))
 
 
 def _file_by_ripgrep(

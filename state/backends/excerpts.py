@@ -6,7 +6,9 @@ loses no line. However long the lines are, little of a file is in memory.
 """
 
 import re
+import time
 from collections.abc import Callable
+from itertools import count
 from typing import TypeAlias
 
 from langgraph_filesystem.state.backends.protocol import ContextLine, GrepMatch
@@ -26,14 +28,16 @@ _AROUND = 400
 """Bytes to each side of the beginning of a match in a longer one."""
 _STEP = 1 << 16
 _FAR = 1 << 20
-"""How far the end of a line is looked for, or the match in it."""
+"""How far the end of a line is looked for; the match in it is, beyond that, as long as one may."""
 _PARTIAL = re.compile(rb"\A[\x80-\xbf]{1,3}")
 
 
-def match_of(path: str, hit: Hit, read: Read, locate: Locate, context: int) -> GrepMatch:
-    """Return one matching line, with the lines around it."""
+def match_of(
+    path: str, hit: Hit, read: Read, locate: Locate, context: int, until: float = 0.0
+) -> GrepMatch:
+    """Return one matching line, with the lines around it; look for a far match until a time."""
     number, offset = hit
-    text = _text(read, offset, locate)
+    text = _text(read, offset, locate, until)
     match = GrepMatch(path=path, line=number, text=text)
     if context:
         match["context_before"] = _before(read, offset, number, context)
@@ -41,12 +45,12 @@ def match_of(path: str, hit: Hit, read: Read, locate: Locate, context: int) -> G
     return match
 
 
-def _text(read: Read, offset: int, locate: Locate | None = None) -> str:
+def _text(read: Read, offset: int, locate: Locate | None = None, until: float = 0.0) -> str:
     window = read(_WHOLE + 1, offset)
     end = window.find(b"\n")
     if end >= 0 or len(window) <= _WHOLE:
         return _decoded(window[:end] if end >= 0 else window)
-    return _piece(read, offset, _place(read, offset, locate) if locate else 0)
+    return _piece(read, offset, _place(read, offset, locate, until) if locate else 0)
 
 
 def _piece(read: Read, offset: int, place: int) -> str:
@@ -55,12 +59,15 @@ def _piece(read: Read, offset: int, place: int) -> str:
     end = window.find(b"\n")
     text = _decoded(_trimmed(window if end < 0 else window[:end], start > 0))
     before = f"[{start:,} bytes ...] " if start else ""
-    return f"{before}{text}{' [...]' if end < 0 else ''}"
+    is_cut = end < 0 and len(window) == 2 * _AROUND
+    return f"{before}{text}{' [...]' if is_cut else ''}"
 
 
-def _place(read: Read, offset: int, locate: Locate) -> int:
-    """Return where in a line the match is, as far as it is looked for."""
-    for start in range(0, _FAR, _STEP):
+def _place(read: Read, offset: int, locate: Locate, until: float) -> int:
+    """Return where in a line the match is, or 0 if it is not found in time."""
+    for start in count(0, _STEP):
+        if start >= _FAR and time.monotonic() > until:
+            break
         # Twice a step: a match may lie across the border of two.
         window = read(2 * _STEP, offset + start)
         end = window.find(b"\n")

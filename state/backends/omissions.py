@@ -1,5 +1,6 @@
 """What a search on disk left out, and the sentence that says so."""
 
+from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -9,7 +10,7 @@ __all__ = ("Omissions", "Tally")
 
 
 class Tally:
-    """How many there were of something, with the first names."""
+    """How many there were of something, with the names that come first in order."""
 
     def __init__(self, most: int = 3) -> None:
         self.count = 0
@@ -17,10 +18,13 @@ class Tally:
         self._most = most
 
     def add(self, name: str) -> None:
-        """Count one more."""
+        """Count one more; a directory may end in `/` or not."""
+        name = name.rstrip("/") or "/"
+        if name in self._first:
+            return
         self.count += 1
-        if len(self._first) < self._most:
-            self._first.append(name)
+        insort(self._first, name)
+        del self._first[self._most :]
 
     def __str__(self) -> str:
         return self.remark()
@@ -28,7 +32,7 @@ class Tally:
     def remark(self) -> Remark:
         """Return the first names, and how many more there are."""
         more = self.count - len(self._first)
-        shown = joined(", ", (Remark(_readable(name)) for name in sorted(self._first)))
+        shown = joined(", ", (Remark(_readable(name)) for name in self._first))
         return Remark(*(shown.parts if shown else ()), f" and {more:,} more" if more else "")
 
 
@@ -47,6 +51,11 @@ class Omissions:
     is_late: bool = False
     late: str = ""
     """What to say of the time, where there is more to say than that it was up."""
+
+    @property
+    def has_all_sizes(self) -> bool:
+        """Whether every file was looked at, and none was too large."""
+        return not (self.large.count or self.may_be_large or self.is_late)
 
     def note(self, time_limit: float, max_file_size: int = 0) -> Remark | None:
         """Return all there is to say, if there is anything."""

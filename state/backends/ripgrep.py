@@ -5,7 +5,8 @@ host. It takes every byte as it is: no ignore files, no configuration, no guess 
 guess at what is binary. What it says of a tree is a hint, not a result (`disk_search.py`).
 
 It reports files over the size limit only among its debug messages. Where these flow too freely (one
-for each link), it is asked again without them.
+for each link), it is asked again without them. Without a limit for the size of files there is one
+for its memory: a line of a file may be as long as the file.
 """
 
 import errno
@@ -14,16 +15,16 @@ import re
 import shutil
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from langgraph_filesystem.state.backends.child_output import output_of
-from langgraph_filesystem.state.backends.dialect import for_ripgrep
+from langgraph_filesystem.state.backends.dialect import Sure, for_ripgrep
 from langgraph_filesystem.state.backends.excerpts import Hit
-from langgraph_filesystem.state.backends.omissions import Omissions
+from langgraph_filesystem.state.backends.omissions import Omissions, Tally
 from langgraph_filesystem.state.backends.scanning import Matcher
 
 __all__ = ("Ripgrep", "RipgrepFailed", "find_ripgrep")
@@ -47,6 +48,14 @@ _CHATTER = 3_000
 """Debug messages that are listened to. Measured: 20,000 of them took 3 s, the search 0.2 s."""
 _LONGEST = 1 << 16
 """Bytes of a message."""
+_MEMORY = 256 << 20
+"""Bytes for `rg` where files may be of any size. Measured: 12 threads of it have 61 MB."""
+
+Test: TypeAlias = Callable[[str], bool]
+
+
+def _anything(path: str) -> bool:
+    return True
 
 
 class RipgrepFailed(Exception):
@@ -74,7 +83,8 @@ class Ripgrep:
         self._program = program
         self._matcher = matcher
         self._deadline = deadline
-        self._pattern = _pattern_options(matcher)
+        self._pattern, self.sure = _pattern_options(matcher)
+        """`sure` is whether it finds what Python finds (`dialect.py`)."""
 
     def until(self, deadline: float) -> "Ripgrep":
         """Return the same with another deadline."""
@@ -84,28 +94,35 @@ class Ripgrep:
         self,
         directory: int,
         path: str,
-        max_file_size: int,
+        max_file_size: int | None,
         omissions: Omissions,
         *,
         names: Sequence[str] = (),
-        hidden: Sequence[str] = (),
+        wants: Test = _anything,
+        sees: Test = _anything,
     ) -> Iterator[list[tuple[bytes, int]]]:
         """Yield lists of files below an open directory that have lines, and how many; some twice.
 
-        Its path is for the messages. `names` are patterns one of which the name of a file must
-        match, as far as `rg` has such ones; what matches one of `hidden` is left out.
+        Its path is for the messages. Of large files those are noted that somebody `wants`, and of
+        what can't be read what anybody `sees`: both are asked for paths from the directory.
+        `names` are patterns one of which the name of a file must match, as far as `rg` has such
+        ones: patterns of what it is to leave out cost more than to leave it out afterwards.
         """
-        options = [*_EVERY_FILE, f"--max-filesize={max_file_size}"]
+        options = list(_EVERY_FILE)
         if all(map(_SIMPLE.fullmatch, names)):
             options += [f"--glob={name}" for name in names]
-        # Behind the others: the last that matches counts.
-        options += [f"--glob=!{pattern}" for pattern in hidden]
+        listening = partial(_Messages, omissions, path, wants, sees)
+        if max_file_size is None:
+            output = self._ask(options, ["."], listening(), directory, memory=_MEMORY)
+            yield from _counts(output, omissions)
+            return
+        options.append(f"--max-filesize={max_file_size}")
         try:
-            output = self._ask(["--debug", *options], ["."], omissions, path, directory)
+            output = self._ask(["--debug", *options], ["."], listening(), directory)
             yield from _counts(output, omissions)
         except _TooTalkative:
-            omissions.may_be_large = True
-            output = self._ask(options, ["."], omissions, path, directory)
+            omissions.may_be_large, omissions.unreadable = True, Tally()
+            output = self._ask(options, ["."], listening(), directory)
             yield from _counts(output, omissions)
 
     def counts_of(self, handles: Sequence[int], omissions: Omissions) -> list[int]:
@@ -133,44 +150,43 @@ class Ripgrep:
         # One file may be of any size. Mapped, a line of it needs no memory, however long it is.
         memory = "--mmap" if len(handles) == 1 else "--no-mmap"
         paths = [_name(handle).decode() for handle in handles]
-        return self._ask([memory, *options], paths, omissions, handles=handles)
+        return self._ask([memory, *options], paths, _Messages(omissions), handles=handles)
 
     def _ask(
         self,
         options: Sequence[str],
         paths: Iterable[str],
-        omissions: Omissions,
-        path: str = "",
+        messages: "_Messages",
         directory: int | None = None,
         handles: Sequence[int] = (),
+        memory: int | None = None,
     ) -> Iterator[bytes]:
         fixed = (*_BYTES_AS_THEY_ARE, *_ONE_FORM)
         command = [self._program, *fixed, *options, *self._pattern, "--", *paths]
-        messages = _Messages(omissions, path)
+        until, listen = self._deadline, messages.add
         try:
             status = yield from output_of(
-                command, directory, handles, deadline=self._deadline, on_error=messages.add
+                command, directory, handles, deadline=until, on_error=listen, memory=memory
             )
         except TimeoutError:
-            omissions.is_late = True
+            messages.omissions.is_late = True
             return
         except OSError as error:
             raise RipgrepFailed(f"it does not start: {error.strerror}") from None
-        if messages.unknown or (status not in (0, 1) and not messages.trouble):
+        if messages.unknown or status not in (0, 1, 2 if messages.trouble else 0):
             raise RipgrepFailed(f"status {status}: {messages.unknown!r}")
 
 
-def _pattern_options(matcher: Matcher) -> list[str]:
-    query, pattern = matcher.query, matcher.query.pattern
-    if query.regex:
-        spelled = for_ripgrep(pattern, ignore_case=query.ignore_case)
+def _pattern_options(matcher: Matcher) -> tuple[list[str], Sure]:
+    if not matcher.is_literal:
+        spelled = for_ripgrep(matcher.spelled, ignore_case=matcher.query.ignore_case)
         if spelled is None:
             raise RipgrepFailed("it has no such regexes")
-        return ["--case-sensitive", f"--regexp={spelled}"]
+        return ["--case-sensitive", f"--regexp={spelled.text}"], spelled.sure
+    pattern = matcher.query.pattern
     if "\0" in pattern:
         raise RipgrepFailed("a NUL can't be an argument")
-    case = "--ignore-case" if query.ignore_case else "--case-sensitive"
-    return ["--fixed-strings", case, f"--regexp={pattern}"]
+    return ["--fixed-strings", "--case-sensitive", f"--regexp={pattern}"], "always"
 
 
 def _name(handle: int) -> bytes:
@@ -199,10 +215,18 @@ def _records(
 class _Messages:
     """What `rg` says beside its results."""
 
-    def __init__(self, omissions: Omissions, path: str) -> None:
-        self._omissions = omissions
+    def __init__(
+        self,
+        omissions: Omissions,
+        path: str = "",
+        wants: Test = _anything,
+        sees: Test = _anything,
+    ) -> None:
+        self.omissions = omissions
         self._path = path and path.rstrip("/") + "/"
-        self._lines = 0
+        self._wants = wants
+        self._sees = sees
+        self._chatter = 0
         self._rest = b""
         self.trouble = 0
         """How often something could not be read."""
@@ -215,20 +239,22 @@ class _Messages:
         self._rest = self._rest[:_LONGEST]
         for line in lines:
             self._understand(line)
-        self._lines += len(lines)
-        if self._lines > _CHATTER:
+        if self._chatter > _CHATTER:
             raise _TooTalkative
 
     def _understand(self, line: bytes) -> None:
         if line.startswith(b"rg: DEBUG|"):
+            self._chatter += 1
             if large := _LARGE.fullmatch(line):
-                self._omissions.large.add(self._shown(large[1]))
+                self._note(self.omissions.large, large[1], self._wants)
         elif self._path and (trouble := _TROUBLE.fullmatch(line)):
             self.trouble += 1
             if int(trouble[2]) not in _GONE:
-                self._omissions.unreadable.add(self._shown(trouble[1]))
+                self._note(self.omissions.unreadable, trouble[1], self._sees)
         elif line.startswith(b"rg: ") and self.unknown is None:  # else the rest of a name with `\n`
             self.unknown = line
 
-    def _shown(self, name: bytes) -> str:
-        return self._path + os.fsdecode(name)
+    def _note(self, tally: Tally, shown: bytes, is_noted: Test) -> None:
+        name = os.fsdecode(shown)
+        if is_noted(name):
+            tally.add(self._path + name)

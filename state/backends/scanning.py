@@ -23,7 +23,7 @@ from langgraph_filesystem.state.errors import PatternRefused
 from langgraph_filesystem.state.locating import Locator
 from langgraph_filesystem.state.search import Query, check_query
 
-__all__ = ("Matcher", "read_file", "scan", "stream_hits", "tree_files")
+__all__ = ("Matcher", "is_ascii", "read_file", "scan", "stream_hits", "tree_files")
 
 K = TypeVar("K")
 
@@ -47,18 +47,19 @@ class Matcher:
         self.is_literal = not query.regex and not query.ignore_case
         self.is_risky = query.regex and may_backtrack(query.pattern)
         """Whether it may only be matched where it can be stopped."""
-        self._spelled = query.pattern if query.regex else re.escape(query.pattern)
+        self.spelled = query.pattern if query.regex else re.escape(query.pattern)
+        """The same as a regex."""
         self._must_have = self._literal()
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
         """The pattern for text."""
-        return re.compile(self._spelled, re.IGNORECASE if self.query.ignore_case else 0)
+        return re.compile(self.spelled, re.IGNORECASE if self.query.ignore_case else 0)
 
     @cached_property
     def for_any_bytes(self) -> re.Pattern[str]:
         """The pattern for what may not be UTF-8."""
-        return for_any_bytes(self._spelled, ignore_case=self.query.ignore_case)
+        return for_any_bytes(self.spelled, ignore_case=self.query.ignore_case)
 
     def hits(self, data: bytes) -> list[Hit]:
         """Return the lines that match."""
@@ -168,6 +169,16 @@ def read_file(
     finally:
         os.close(handle)
     return None if is_binary(data) else data
+
+
+def is_ascii(handle: int, deadline: float) -> bool:
+    """Say whether a file is ASCII from beginning to end, as far as it can be read in time."""
+    offset = 0
+    while time.monotonic() < deadline and (block := os.pread(handle, _BLOCK, offset)):
+        if not block.isascii():
+            return False
+        offset += len(block)
+    return True
 
 
 class _Block(NamedTuple):

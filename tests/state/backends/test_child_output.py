@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from langgraph_filesystem.state.backends.child_output import output_of
+from langgraph_filesystem.state.backends.child_output import CAN_BOUND_MEMORY, output_of
 from tests.state.backends.disks import children, open_handles
 
 
@@ -62,6 +62,20 @@ def test_when_the_time_is_up_it_is_ended(script: str) -> None:
         told(script, seconds=0.3)
     assert time.monotonic() - start < 30
     assert (open_handles(), children()) == before
+
+
+def test_a_program_gets_no_more_memory_than_it_is_given() -> None:
+    assert CAN_BOUND_MEMORY
+    script = "sleep 0.2; dd if=/dev/zero of=/dev/null bs=64M count=1 2>&1; ulimit -d; ulimit -c"
+
+    def run(memory: int | None) -> list[bytes]:
+        command, until = ["/bin/sh", "-c", script], time.monotonic() + 60
+        given = output_of(command, deadline=until, on_error=print, memory=memory)
+        return b"".join(given).splitlines()
+
+    assert b"exhausted" in run(32 << 20)[0]
+    assert run(32 << 20)[-2:] == [b"32768", b"0"]  # and leaves no dump behind
+    assert b"exhausted" not in b"".join(run(None))
 
 
 def test_a_program_that_is_not_there_does_not_start() -> None:

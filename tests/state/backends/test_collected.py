@@ -99,6 +99,18 @@ def test_long_lines_together_are_no_more_than_fit(monkeypatch: pytest.MonkeyPatc
     assert answer.result().truncated
 
 
+def test_matches_far_into_long_lines_are_looked_for_until_the_time_for_all_is_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = b"y" * 1_500_000 + b"x\n"
+    for seconds, shown in ((60.0, "[1,499,600 bytes ...] "), (0.0, "yyy")):
+        monkeypatch.setattr(module, "_LOOKING", seconds)
+        answer = collecting(QUERY)
+        answer.add(found("/a", data * 2))
+        texts = [match["text"] for match in answer.result().matches or ()]
+        assert [text.startswith(shown) for text in texts] == [True, True]
+
+
 def test_more_files_than_fit_into_an_answer_are_left_out() -> None:
     answer = collecting(COUNT)
     added = [answer.add(Found(f"/{number}", 1)) for number in range(10_001)]

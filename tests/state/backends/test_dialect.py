@@ -13,6 +13,7 @@ from langgraph_filesystem.state.errors import PatternRefused
 from langgraph_filesystem.state.search import Query, check_query
 
 RG = find_ripgrep()
+COMMAND = (str(RG), "--no-config", "--text", "--encoding=none", "-n")
 LINES = [
     b"def main():",
     b"  Def  MAIN ( a,b )",
@@ -102,7 +103,7 @@ def found_by_ripgrep(pattern: str, ignore_case: bool, data: bytes) -> list[int]:
     assert RG is not None, "`rg` is a part of the extra for development"
     spelled = for_ripgrep(pattern, ignore_case=ignore_case)
     assert spelled is not None
-    command = [RG, "--no-config", "--text", "--encoding=none", "-n", f"--regexp={spelled}", "-"]
+    command = [*COMMAND, f"--regexp={spelled.text}", "-"]
     done = subprocess.run(command, input=data, capture_output=True)
     assert done.stderr == b"", done.stderr.decode()
     # Cut at `\n` only: `splitlines` would cut bytes at `\r` too.
@@ -118,10 +119,19 @@ def found_by_python(pattern: str, ignore_case: bool, lines: list[bytes]) -> list
 @pytest.mark.parametrize("ignore_case", [False, True], ids=["exact", "folded"])
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_both_engines_find_the_same_lines(pattern: str, ignore_case: bool) -> None:
-    data = b"\n".join(LINES) + b"\n"
-    assert found_by_ripgrep(pattern, ignore_case, data) == found_by_python(
-        pattern, ignore_case, LINES
-    )
+    compare(pattern, ignore_case, LINES)
+
+
+def compare(pattern: str, ignore_case: bool, lines: list[bytes]) -> None:
+    """See that `rg` finds what Python finds, and where it is not sure to, nothing less."""
+    spelled = for_ripgrep(pattern, ignore_case=ignore_case)
+    assert spelled is not None
+    by_ripgrep = found_by_ripgrep(pattern, ignore_case, b"\n".join(lines) + b"\n")
+    by_python = found_by_python(pattern, ignore_case, lines)
+    assert set(by_python) <= set(by_ripgrep)
+    for line in set(by_ripgrep) - set(by_python):
+        is_ascii = lines[line - 1].isascii()
+        assert spelled.sure == "never" or (spelled.sure == "ascii" and not is_ascii), line
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
@@ -188,10 +198,93 @@ def test_both_engines_agree_on_generated_patterns(
         check_query(Query(pattern, regex=True))
     except PatternRefused:
         return
-    data = b"\n".join(lines) + b"\n"
-    assert found_by_ripgrep(pattern, ignore_case, data) == found_by_python(
-        pattern, ignore_case, lines
-    )
+    compare(pattern, ignore_case, lines)
+
+
+CHARACTERS = [
+    chr(code)
+    for code in (*range(0xD800), *range(0xE000, 0x20000), *range(0x20000, 0x110000, 997))
+    if code != 0x0A
+]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "ignore_case"),
+    [
+        *((pattern, False) for pattern in (r"\d", r"\D", r"\w", r"\W", r"\s", r"\S", r".")),
+        *((pattern, False) for pattern in (r"[^\w\s]", r"[\W\d]", "[^\\d\u0100-\u0200]")),
+        *((pattern, True) for pattern in (r"\w", r"[\W]", "[a-z]", "[^A-Z]", "[i]", "[^k]", "s")),
+        *((pattern, True) for pattern in ("[\u00df-\u0131]", "[^\u0390-\u03c2]", "[^\u1e9e]")),
+        *(
+            (pattern, True)
+            for pattern in ("[\u0130]", "[\U00010400-\U00010410]", "[\ud7ff-\uffff]")
+        ),
+        ("[^\U00010428\U0001e922]", True),
+    ],
+)
+def test_every_character_is_the_same_to_both(pattern: str, ignore_case: bool) -> None:
+    compiled = re.compile(pattern, re.IGNORECASE if ignore_case else 0)
+    data = "\n".join(CHARACTERS).encode() + b"\n"
+    expected = [line for line, found in enumerate(CHARACTERS, 1) if compiled.fullmatch(found)]
+    assert found_by_ripgrep(f"^{pattern}$", ignore_case, data) == expected
+
+
+def test_every_letter_is_the_same_to_both_in_whatever_case() -> None:
+    letters = [c for c in CHARACTERS if c.lower() != c or c.upper() != c]
+    by_look: dict[str, set[str]] = {}
+    for letter in letters:
+        for look in {*letter.lower(), *letter.upper(), letter.casefold()[0], letter.title()[0]}:
+            by_look.setdefault(look, set()).add(letter)
+    pairs = [
+        (one, other)
+        for one in letters
+        for other in sorted(
+            {*"aiIkKsS\u00df\u0345", *by_look[one.lower()[0]], *by_look[one.upper()[0]]}
+        )
+    ]
+    # Each letter has a number, so that one pattern can ask for all of them.
+    lines = [f"{ord(one):x} {other}" for one, other in pairs]
+    for start in range(0, len(letters), 700):
+        some = letters[start : start + 700]
+        pattern = f"^(?:{'|'.join(f'{ord(one):x} (?i:{one})' for one in some)})$"
+        known = {one: re.compile(one, re.IGNORECASE) for one in some}
+        expected = [
+            number
+            for number, (one, other) in enumerate(pairs, 1)
+            if one in known and known[one].fullmatch(other)
+        ]
+        assert found_by_ripgrep(pattern, False, "\n".join(lines).encode() + b"\n") == expected
+        assert len(expected) > len(some)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "sure"),
+    [
+        (r"a\b", "ascii"),
+        (r"\bself\b", "ascii"),
+        (r"\b\w+\b", "ascii"),
+        (r"\b(?:[a-z]|_)\d{2,}?\b", "ascii"),
+        ("\\b\u00e9", "ascii"),
+        (r"\b.", "never"),
+        (r"\ba|\b\(", "never"),
+        (r"\b\w*", "never"),
+        (r"\b(?:a|-)", "never"),
+        (r"(?:\b|_)a", "never"),
+        (r"\Ba", "never"),
+        (r"\B", "never"),
+        (r"\Ba\b", "never"),
+        (r"\w\W", "always"),
+    ],
+)
+def test_beside_every_character_a_word_may_end_and_where_it_is_not_sure_that_is_said(
+    pattern: str, sure: str
+) -> None:
+    spelled = for_ripgrep(pattern, ignore_case=False)
+    assert spelled is not None
+    assert spelled.sure == sure
+    some = [c for c in CHARACTERS if ord(c) < 0x3000]
+    texts = [text for c in some for text in (c, f"a{c}", f"{c}a", f"{c}\u00e9", f"-{c}\u0301")]
+    compare(pattern, False, [b"", b"self", b"self-", b"_a1", *(text.encode() for text in texts)])
 
 
 @given(regexes, st.text(st.sampled_from("abé1. A"), max_size=8))

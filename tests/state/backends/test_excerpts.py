@@ -1,5 +1,7 @@
 """Lines as a search shows them: whole or cut, and nothing lost that is not text."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +10,9 @@ from langgraph_filesystem.state.backends.excerpts import match_of
 from langgraph_filesystem.state.backends.protocol import ContextLine, GrepMatch
 
 
-def excerpt(data: bytes, line: int, needle: bytes = b"foo", context: int = 0) -> GrepMatch:
+def excerpt(
+    data: bytes, line: int, needle: bytes = b"foo", context: int = 0, until: float = 0.0
+) -> GrepMatch:
     offset = len(b"".join(part + b"\n" for part in data.split(b"\n")[: line - 1]))
     reads: list[int] = []
 
@@ -17,7 +21,7 @@ def excerpt(data: bytes, line: int, needle: bytes = b"foo", context: int = 0) ->
         reads.append(size)
         return data[at : at + size]
 
-    match = match_of("/f", (line, offset), read, lambda row: row.find(needle), context)
+    match = match_of("/f", (line, offset), read, lambda row: row.find(needle), context, until)
     assert max(reads) < 200_000
     return match
 
@@ -68,9 +72,16 @@ def test_a_long_line_is_cut_around_the_match(place: int) -> None:
     assert text.endswith("y [...]")
 
 
-def test_a_match_that_is_too_far_to_look_for_leaves_the_beginning() -> None:
-    text = excerpt(b"x" * 2_000_000 + b"foo", 1)["text"]
-    assert text == "x" * 800 + " [...]"
+def test_a_match_far_into_a_line_is_looked_for_as_long_as_there_is_time() -> None:
+    data = b"x" * 2_000_000 + b"foo"
+    assert excerpt(data, 1)["text"] == "x" * 800 + " [...]"
+    text = excerpt(data, 1, until=time.monotonic() + 60)["text"]
+    assert text == f"[1,999,600 bytes ...] {'x' * 400}foo"
+    assert excerpt(data + b"\nfoo", 2, until=time.monotonic() + 60)["text"] == "foo"
+    start = time.monotonic()
+    endless = excerpt(b"x" * 50_000_000, 1, until=start + 0.01)
+    assert endless["text"] == "x" * 800 + " [...]"
+    assert time.monotonic() - start < 5
 
 
 def test_the_end_of_a_long_line_is_not_marked_as_cut() -> None:

@@ -13,7 +13,24 @@ def tally(*names: str) -> Tally:
 def test_the_first_names_stand_for_the_others() -> None:
     assert str(tally("/a")) == "/a"
     assert str(tally("/c", "/b", "/a")) == "/a, /b, /c"
-    assert str(tally(*(f"/{number}" for number in range(2_000)))) == "/0, /1, /2 and 1,997 more"
+    names = [f"/{number:04}" for number in range(2_000)]
+    assert str(tally(*names)) == "/0000, /0001, /0002 and 1,997 more"
+    assert str(tally(*reversed(names))) == str(tally(*names))
+
+
+def test_the_same_name_counts_once_and_a_directory_is_named_like_a_file() -> None:
+    assert str(tally("/a", "/d/", "/d", "/a")) == "/a, /d"
+    assert str(tally("/")) == "/"
+
+
+def test_sizes_are_known_of_what_was_looked_at_to_the_end() -> None:
+    assert Omissions(unreadable=tally("/u")).has_all_sizes
+    for omissions in (
+        Omissions(large=tally("/l")),
+        Omissions(may_be_large=True),
+        Omissions(is_late=True),
+    ):
+        assert not omissions.has_all_sizes
 
 
 def test_a_name_that_is_no_text_or_too_long_is_shown_all_the_same() -> None:

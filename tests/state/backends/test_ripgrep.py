@@ -109,15 +109,16 @@ def test_a_tree_is_counted_from_a_handle(tmp_path: Path) -> None:
     os.rename(tmp_path / "d", tmp_path / "e")
     rg, omissions = asking(Query("foo")), Omissions()
 
-    def counted(*names: str, hidden: tuple[str, ...] = ()) -> set[bytes]:
-        found = rg.counts_below(handle, "/", 99, omissions, names=names, hidden=hidden)
+    def counted(*names: str, most: int | None = 99) -> set[bytes]:
+        found = rg.counts_below(handle, "/", most, omissions, names=names)
         return {name for records in found for name, count in records if count == 1}
 
     assert counted() == {b"a.py", b"e/b.py", b"e/c.md", b".h/x.py"}
     assert counted("*.py") == {b"a.py", b"e/b.py", b".h/x.py"}
-    assert counted("*.py", "c.md", hidden=("a*",)) == {b"e/b.py", b"e/c.md", b".h/x.py"}
+    assert counted("b.py", "c.md") == {b"e/b.py", b"e/c.md"}
     assert counted("*.py", "[c]*") == counted()  # one that may mean something else is not used
-    assert counted(hidden=("/e",)) == {b"a.py", b".h/x.py"}
+    assert counted(most=1) == set()
+    assert counted(most=None) == counted()  # of any size
     os.close(handle)
 
 
@@ -224,8 +225,21 @@ def test_messages_that_are_not_known_are_a_failure_and_others_are_notes(tmp_path
     os.close(handle)
 
 
-def test_a_signal_is_a_failure(tmp_path: Path) -> None:
-    program = script(tmp_path, f"kill -{int(signal.SIGSEGV)} $$")
+def test_however_much_can_not_be_read_the_rest_is_found(tmp_path: Path) -> None:
+    said = "'rg: ./%s: Permission denied (os error 13)\\n' $(seq 1000 9999)"
+    program = script(tmp_path, f"printf {said} >&2; printf './a\\0003\\n'; exit 2")
+    handle = os.open(tmp_path, os.O_RDONLY)
+    for limit in (99, None):
+        omissions = Omissions()
+        found = asking(Query("x"), 60, program).counts_below(handle, "/", limit, omissions)
+        assert [record for records in found for record in records] == [(b"a", 3)]
+        assert str(omissions.unreadable) == "/1000, /1001, /1002 and 8,997 more"
+    os.close(handle)
+
+
+@pytest.mark.parametrize("said", ["", "rg: ./a: Permission denied (os error 13)"])
+def test_a_signal_is_a_failure_whatever_was_said_before(tmp_path: Path, said: str) -> None:
+    program = script(tmp_path, f"echo '{said}' >&2; kill -{int(signal.SIGSEGV)} $$")
     handle = os.open(tmp_path, os.O_RDONLY)
     with pytest.raises(RipgrepFailed):
         list(asking(Query("x"), 60, program).counts_below(handle, "/", 99, Omissions()))

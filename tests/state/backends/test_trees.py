@@ -157,16 +157,16 @@ def test_only_a_directory_can_be_looked_through(
         glob_files(jail, "*", path)
 
 
-@pytest.mark.parametrize("pattern", ["{a,b}" * 9, "{1..1000000}", "../*", ""])
+@pytest.mark.parametrize("pattern", ["{a,b}" * 9, "{1..1000000}", "**/" * 100 + "x", "../*", ""])
 def test_a_pattern_that_is_no_pattern_is_refused(jail: Jail, pattern: str) -> None:
     with pytest.raises(PatternRefused):
         glob_files(jail, pattern)
 
 
-def test_a_hundred_globstars_come_to_an_end(place: Place, jail: Jail) -> None:
+def test_many_globstars_come_to_an_end(place: Place, jail: Jail) -> None:
     with nested(place.root, 200):
         start = time.monotonic()
-        assert found(jail, "**/d/" * 100 + "x") == []
+        assert found(jail, "**/d/" * 32 + "x") == []
         assert time.monotonic() - start < 20
 
 
@@ -195,7 +195,7 @@ def test_a_directory_that_can_not_be_read_is_noted_and_the_others_are_found(
     with unprivileged(place.root, place.root / "closed"):
         result = glob_files(jail, "**")
     assert sorted(info["path"] for info in result.matches or ()) == ["/a/x", "/z/x"]
-    assert result.note == "Left out, as it can't be read: /closed/."
+    assert result.note == "Left out, as it can't be read: /closed."
 
 
 def test_when_the_time_is_up_there_is_what_was_found(place: Place, jail: Jail) -> None:
