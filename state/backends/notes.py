@@ -5,6 +5,8 @@ next process. No link is followed in there.
 """
 
 import contextlib
+import errno
+import itertools
 import os
 import re
 import stat
@@ -21,6 +23,7 @@ _KEPT = 1_000
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+_MISSING = (FileNotFoundError, NotADirectoryError)
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 
 
@@ -32,7 +35,7 @@ class Notes:
 
     def get(self, directory: str, name: str) -> bytes | None:
         """Return a value, if there is one."""
-        with contextlib.suppress(FileNotFoundError), self._scope(directory) as scope:
+        with contextlib.suppress(*_MISSING), self._scope(directory) as scope:
             handle = os.open(_checked(name), _READ, dir_fd=scope)
             with open(handle, "rb") as file:
                 return file.read()
@@ -48,13 +51,13 @@ class Notes:
 
     def names(self, directory: str) -> list[str]:
         """Return the names in a scope."""
-        with contextlib.suppress(FileNotFoundError), self._scope(directory) as scope:
+        with contextlib.suppress(*_MISSING), self._scope(directory) as scope:
             return [name for name in os.listdir(scope) if _NAME.fullmatch(name)]
         return []
 
     def remove(self, directory: str, name: str) -> None:
         """Forget a value."""
-        with contextlib.suppress(FileNotFoundError), self._scope(directory) as scope:
+        with contextlib.suppress(*_MISSING), self._scope(directory) as scope:
             os.unlink(name, dir_fd=scope)
 
     @contextlib.contextmanager
@@ -91,7 +94,13 @@ def _opened(parent: int, name: str, when_new: Callable[[int, int], None] | None)
         with contextlib.suppress(FileExistsError):
             os.mkdir(name, dir_fd=parent)
             is_new = True
-    handle = os.open(name, _DIRECTORY, dir_fd=parent)
+    try:
+        handle = os.open(name, _DIRECTORY, dir_fd=parent)
+    except OSError as error:
+        if when_new is None or error.errno != errno.ENOTDIR:
+            raise
+        _put_aside(parent, name)
+        return _opened(parent, name, when_new)
     try:
         if is_new and when_new is not None:
             os.fchmod(handle, stat.S_IMODE(os.fstat(parent).st_mode))
@@ -100,6 +109,17 @@ def _opened(parent: int, name: str, when_new: Callable[[int, int], None] | None)
         os.close(handle)
         raise
     return handle
+
+
+def _put_aside(parent: int, name: str) -> None:
+    """Give what is no directory of ours, and stands in its place, a name that can be seen.
+
+    A command of the model may have made it, and no file operation reaches it where it is.
+    """
+    taken = set(os.listdir(parent))
+    names = (f"{name.lstrip('.')}-{number}" for number in itertools.count(1))
+    free = next(found for found in names if found not in taken)
+    os.rename(name, free, src_dir_fd=parent, dst_dir_fd=parent)
 
 
 def _ignore(_: int, directory: int) -> None:

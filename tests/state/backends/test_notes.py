@@ -95,15 +95,30 @@ def test_a_name_that_is_more_than_a_name_is_a_mistake(
         notes.put(name, "group.1", b"x")
 
 
+@pytest.mark.parametrize("kind", ["link", "file", "fifo"])
+def test_what_is_in_their_place_is_put_aside(place: Place, notes: Notes, kind: str) -> None:
+    there = place.root / RESERVED
+    if kind == "link":
+        there.symlink_to(place.outside)
+    elif kind == "file":
+        there.write_text("of a command")
+    else:
+        os.mkfifo(there)
+    assert notes.get("scope", "group.1") is None
+    assert notes.names("scope") == []
+    notes.put("scope", "group.1", b"x")
+    assert notes.get("scope", "group.1") == b"x"
+    [aside] = [path for path in place.root.iterdir() if path != there]
+    assert aside.name == f"{RESERVED[1:]}-1"
+    assert kind != "file" or aside.read_text() == "of a command"
+    assert place.is_untouched_outside()
+
+
 def test_no_link_is_followed(place: Place, notes: Notes) -> None:
-    (place.root / RESERVED).symlink_to(place.outside)
-    with pytest.raises(NotADirectoryError):
-        notes.put("scope", "group.1", b"x")
-    os.unlink(place.root / RESERVED)
     notes.put("other", "group.1", b"x")
     (place.root / RESERVED / "scope").symlink_to(place.outside)
-    with pytest.raises(NotADirectoryError):
-        notes.put("scope", "group.1", b"x")
+    notes.put("scope", "group.1", b"x")
+    assert (place.root / RESERVED / "scope-1").is_symlink()
     (place.root / RESERVED / "other/group.2").symlink_to(place.outside / "secret.txt")
     with pytest.raises(OSError, match="symbolic links"):
         notes.get("other", "group.2")
