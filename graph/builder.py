@@ -18,6 +18,7 @@ from langgraph_filesystem.labels import (
     operation_metadata,
 )
 from langgraph_filesystem.nodes.calls import calls_something
+from langgraph_filesystem.nodes.command_paths import where_commands_run
 from langgraph_filesystem.nodes.evict import after_evict, evict_node
 from langgraph_filesystem.nodes.operation import operation_node
 from langgraph_filesystem.nodes.operations import Operation, chosen_operations, tool_schemas
@@ -86,7 +87,8 @@ def filesystem_tools(
     """
     settings = Settings(Mounts(mounts))
     chosen = working_operations(operations, settings)
-    return tool_schemas(chosen, checked_descriptions(tool_descriptions, chosen))
+    own = checked_descriptions(tool_descriptions, chosen)
+    return tool_schemas(chosen, own, where_commands_run=where_commands_run(settings.mounts.all))
 
 
 def filesystem_condition(state: Any) -> str:

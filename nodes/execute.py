@@ -39,11 +39,12 @@ async def execute(args: Execute, filesystem: Filesystem) -> Answer:
     def on_output(text: str) -> None:
         filesystem.progress({"event": "output", "text": text})
 
-    response = await filesystem.execute(args.command, args.timeout, on_output=on_output)
+    response, hint = await filesystem.execute(args.command, args.timeout, on_output=on_output)
     ended = _Ended.of(response)
     cut = "\n[the output was cut]" if response.truncated else ""
     output = response.output.removesuffix("\n")
     text = f"{output}{cut}\n[{ended.said}]" if output else f"[{ended.said}, no output]"
+    text = f"{text}\n[{hint}]" if hint else text
     return Answer(text, {**asdict(ended), "truncated": response.truncated})
 
 

@@ -1,29 +1,38 @@
 """The filesystem as operations use it: every mount under its path, whatever serves it."""
 
+import base64
 import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from langgraph.runtime import Runtime
 
+from langgraph_filesystem.nodes.command_paths import hint
 from langgraph_filesystem.nodes.effects import Effects
 from langgraph_filesystem.nodes.node import Io
 from langgraph_filesystem.nodes.once import Once
 from langgraph_filesystem.nodes.seen import Seen
 from langgraph_filesystem.nodes.settings import Settings
+from langgraph_filesystem.state.backends.contents import is_text, not_text_of
 from langgraph_filesystem.state.backends.protocol import (
     ExecuteResponse,
     FileInfo,
     GrepResult,
+    ReadResult,
 )
-from langgraph_filesystem.state.errors import FileExists, Unsupported
+from langgraph_filesystem.state.deletion import delete
+from langgraph_filesystem.state.errors import BackendFailed, FileExists, NotRead, Unsupported
 from langgraph_filesystem.state.escapes import escaped
+from langgraph_filesystem.state.failures import attempted
 from langgraph_filesystem.state.files import FileData, Files
 from langgraph_filesystem.state.io import takes
 from langgraph_filesystem.state.locating import Locator
+from langgraph_filesystem.state.mounts import Mount
+from langgraph_filesystem.state.moved import Moved
+from langgraph_filesystem.state.moving import move
 from langgraph_filesystem.state.paths import is_within
 from langgraph_filesystem.state.searches import find_files, find_lines, list_directory
-from langgraph_filesystem.state.transfer import move
+from langgraph_filesystem.state.second_paths import meant
 from langgraph_filesystem.state.view import View
 
 __all__ = ("Filesystem",)
@@ -63,23 +72,31 @@ class Filesystem:
 
     async def ls(self, path: str) -> tuple[list[FileInfo], list[str]]:
         """Return what is directly below a directory, with mount points, and notes on failures."""
-        entries, notes, _ = await list_directory(self._view, path)
+        entries, notes, _ = await list_directory(self._view, await self._meant(path))
         return entries, _shown(notes)
 
     async def read(self, path: str, offset: int, limit: int, column: int = 0) -> tuple[Any, bool]:
         """Return lines of a file, and whether the first of them begins at the column."""
-        mount = self._mounts.locate(path)
+        mount, path = await self._located(path)
         read = getattr(self._view.backend_for(mount, path), "read", None)
         skips = read is not None and takes(read, "column")
         options = {"column": column, "max_characters": self.budget}
         inner = mount.inner(path)
-        result = await self._view.call(mount, path, "read", inner, offset, limit, **options)
+        try:
+            result = await self._view.call(mount, path, "read", inner, offset, limit, **options)
+        except BackendFailed:
+            # Others fail at what is no text, and don't say so.
+            content = None if skips else await self._fetched(mount, path)
+            if content is None or is_text(content):
+                raise
+            file = FileData(content=base64.b64encode(content).decode(), encoding="base64")
+            result = ReadResult(file_data=file)
         return result, skips
 
     async def write(self, path: str, content: str, *, overwrite: bool = False) -> None:
         """Create a file, or replace one whose content is known."""
+        mount, path = await self._located(path)
         self._mounts.refuse_point(path)
-        mount = self._mounts.locate(path)
         if await self._effects.outcome(mount, path):
             await self._seen.mark(mount, path)
             return
@@ -93,28 +110,41 @@ class Filesystem:
 
     async def edit(self, path: str, old: str, new: str, replace_all: bool) -> int:
         """Replace exact text in a file whose content is known; return in how many places."""
-        mount = self._mounts.locate(path)
+        mount, path = await self._located(path)
         result: Any = await self._effects.outcome(mount, path)
         if result is None:
-            await self._seen.check(mount, path)
+            await self._check_text(mount, path)
             change = mount.inner(path), old, new, replace_all
             result = await self._effects.change(mount, path, "edit", *change)
         await self._seen.mark(mount, path)
         return int(result.occurrences or 1)
 
+    async def _fetched(self, mount: Mount, path: str) -> bytes | None:
+        found, _ = await attempted(self._view.fetch(mount, path, [path]), f"read {path}")
+        return found[0].content if found else None
+
+    async def _check_text(self, mount: Mount, path: str) -> None:
+        """Refuse to edit a file whose content is not known, or can't be because it is no text."""
+        try:
+            await self._seen.check(mount, path)
+        except NotRead:
+            file = (await self.read(path, 0, 1))[0].file_data
+            if file and file.get("encoding") == "base64":
+                raise not_text_of(path, file["content"]) from None
+            raise
+
     async def delete(self, path: str) -> None:
         """Delete a file, or a directory with all that is below it."""
-        self._mounts.refuse_point(path)
-        mount = self._mounts.locate(path)
-        if not await self._effects.outcome(mount, path):
-            await self._effects.change(mount, path, "delete", mount.inner(path))
+        path = await self._meant(path)
+        await delete(self._view, self._effects, path)
         self._seen.forget(path)
 
-    async def move(self, source: str, destination: str) -> int | None:
-        """Move a file or a directory; return how many files it was.
+    async def move(self, source: str, destination: str) -> Moved | None:
+        """Move a file or a directory; return how much it was.
 
         `None` says that the call must come again, when what it has copied is stored.
         """
+        source, destination = await self._meant(source), await self._meant(destination)
         key, mark = self._effects.key, _digest(source, destination)
         self._seen.mark_copied(key, None)
         count, _, what = (self._effects.copied or "").partition(" ")
@@ -130,14 +160,15 @@ class Filesystem:
 
     async def glob(self, pattern: str, path: str) -> tuple[list[FileInfo], list[str]]:
         """Return the files that match in every mount at or below a path, and notes on failures."""
-        found, notes = await find_files(self._view, pattern, path)
+        found, notes = await find_files(self._view, pattern, await self._meant(path))
         return found.matches or [], _shown(notes)
 
     async def grep(
         self, pattern: str, path: str, glob: str | None, **options: Any
     ) -> tuple[GrepResult, list[str]]:
         """Return the matches in every mount at or below a path, and notes on failures."""
-        found, notes = await find_lines(self._view, pattern, path, glob, options)
+        start = await self._meant(path)
+        found, notes = await find_lines(self._view, pattern, start, glob, options)
         return found, _shown(notes)
 
     async def locate(
@@ -148,19 +179,31 @@ class Filesystem:
         places: list[int] = await self._view.run(locator, "locate_all", lines)
         return places
 
-    async def execute(self, command: str, timeout: int | None, **options: Any) -> ExecuteResponse:
-        """Run a command where a mount can."""
-        backends = map(self._view.backend, self._shells)
-        able = next((backend for backend in backends if hasattr(backend, "execute")), None)
+    async def execute(
+        self, command: str, timeout: int | None, **options: Any
+    ) -> tuple[ExecuteResponse, str]:
+        """Run a command where a mount can; return a hint too if it may have failed by a path."""
+        shells = ((mount, self._view.backend(mount)) for mount in self._shells)
+        able = next((shell for shell in shells if hasattr(shell[1], "execute")), None)
         if able is None:
             raise Unsupported("No mount can run commands. Work with the file operations.")
+        mount, backend = able
         if timeout is not None:
             options["timeout"] = timeout
-        return await self._effects.execute(able, command, **options)
+        response = await self._effects.execute(backend, command, **options)
+        failed = response.exit_code not in (0, None)
+        return response, await hint(self._view, mount, command) if failed else ""
 
     async def mark_seen(self, path: str) -> None:
         """Remember what a file holds now as known to the agent."""
-        await self._seen.mark(self._mounts.locate(path), path)
+        await self._seen.mark(*await self._located(path))
+
+    async def _located(self, path: str) -> tuple[Mount, str]:
+        path = await self._meant(path)
+        return self._mounts.locate(path), path
+
+    async def _meant(self, path: str) -> str:
+        return await meant(self._view, path)
 
     def updates(self) -> dict[str, Any]:
         """Return what the node writes to the channels."""

@@ -20,10 +20,10 @@ class Move(Arguments):
 
 async def move(args: Move, filesystem: Filesystem) -> Answer | None:
     """Move it and say how much was moved; or nothing yet, if it must come again to be finished."""
-    count = await filesystem.move(args.source, args.destination)
-    if count is None:
+    moved = await filesystem.move(args.source, args.destination)
+    if moved is None:
         return None
-    moved = (
-        f"Moved {escaped(args.source)} to {escaped(args.destination)} ({counted(count, 'file')})."
-    )
-    return Answer(moved, {"files": count})
+    much = "" if moved.files is None else f" ({counted(moved.files, 'file')})"
+    told = f"Moved {escaped(args.source)} to {escaped(args.destination)}{much}."
+    artifact = {} if moved.files is None else {"files": moved.files}
+    return Answer(" ".join([told, *map(escaped, moved.remarks)]), artifact)

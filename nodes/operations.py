@@ -87,11 +87,18 @@ def chosen_operations(names: Iterable[str] | None) -> dict[str, Operation]:
 
 
 def tool_schemas(
-    operations: Mapping[str, Operation], descriptions: Mapping[str, str] | None = None
+    operations: Mapping[str, Operation],
+    descriptions: Mapping[str, str] | None = None,
+    *,
+    where_commands_run: str = "",
 ) -> list[dict[str, Any]]:
     """Return the schemas of operations, with descriptions of one's own where given."""
     own = descriptions or {}
-    return [operation.tool(own.get(name)) for name, operation in operations.items()]
+    tools = [operation.tool(own.get(name)) for name, operation in operations.items()]
+    for function in (tool["function"] for tool in tools):
+        if where_commands_run and function["name"] == "execute" and "execute" not in own:
+            function["description"] += f" {where_commands_run}"
+    return tools
 
 
 def _explained(operation: Operation, error: ValidationError) -> str:

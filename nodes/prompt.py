@@ -4,7 +4,9 @@ from collections.abc import Collection, Sequence
 
 from langchain_core.messages import SystemMessage
 
+from langgraph_filesystem.nodes.command_paths import where_commands_run
 from langgraph_filesystem.state.mounts import Mount
+from langgraph_filesystem.state.paths import is_within
 
 __all__ = ("filesystem_prompt", "system_message")
 
@@ -17,8 +19,8 @@ _HINTS = {
     "read_file": "Large files come in pages: read on until you have seen what you need.",
     "write_file": "Keep what you will need later, such as plans, notes and long results, in files.",
     "grep": "To find something, search with `grep` instead of reading file after file.",
-    "execute": "Commands run in a shell with `execute`; look at the exit status.",
 }
+_COMMANDS = "Commands run in a shell with `execute`; look at the exit status."
 _PARALLEL = (
     "Calls that belong together may be sent in one message: they take effect in the order in which "
     "you write them, and those that don't depend on each other run at the same time."
@@ -26,6 +28,8 @@ _PARALLEL = (
 
 
 _READ_FIRST = "Read a file before you change it; if it changed since, the edit is refused."
+_KEEPING = frozenset({"write_file", "edit_file", "move"})
+"""Operations by which something can be kept."""
 
 
 def filesystem_prompt(
@@ -35,23 +39,33 @@ def filesystem_prompt(
     if not operations:
         return ""
     lines = [f"- {hint}" for name, hint in _HINTS.items() if name in operations]
+    if "execute" in operations:
+        lines.append(f"- {_COMMANDS} {where_commands_run(mounts)}".rstrip())
     if read_before_edit and "edit_file" in operations:
         lines.append(f"- {_READ_FIRST}")
     lines.append(f"- {_PARALLEL}")
     places = [mount for mount in mounts if mount.prefix != "/"]
     if places:
         lines.append(f"- Kept in places of their own: {_listed(places)}.")
-    if lasting := [mount for mount in places if _lasts(mount)]:
-        lines.append(
-            f"- What you keep in {_listed(lasting)} outlasts this conversation: later ones find it "
-            "there."
-        )
+    if where := _lasting(mounts) if _KEEPING & set(operations) else "":
+        lines.append(f"- {where} outlasts this conversation: later ones find it there.")
     names = ", ".join(f"`{name}`" for name in operations)
     return f"{_INTRODUCTION} Your operations are {names}.\n\n" + "\n".join(lines)
 
 
 def _listed(mounts: Sequence[Mount]) -> str:
     return ", ".join(f"`{prefix}/`" for prefix in sorted(mount.prefix for mount in mounts))
+
+
+def _lasting(mounts: Sequence[Mount]) -> str:
+    """Return what lasts, as far as the backends say."""
+    lasting = [mount for mount in mounts if _lasts(mount)]
+    others = [mount for mount in mounts if not _lasts(mount)]
+    if any(mount.prefix == "/" for mount in lasting):
+        return f"What you keep outside of {_listed(others)}" if others else "What you keep in files"
+    within = [one for one in others if any(is_within(one.prefix, it.prefix) for it in lasting)]
+    but = f", but not in {_listed(within)}," if within else ""
+    return f"What you keep in {_listed(lasting)}{but}" if lasting else ""
 
 
 def _lasts(mount: Mount) -> bool:

@@ -1,6 +1,5 @@
 """The `read_file` node: one numbered page of one file."""
 
-import base64
 import mimetypes
 from typing import Annotated, Any
 
@@ -9,7 +8,7 @@ from pydantic import Field
 from langgraph_filesystem.nodes.answers import Answer, counted, escaped
 from langgraph_filesystem.nodes.arguments import Arguments, VirtualPath
 from langgraph_filesystem.nodes.filesystem import Filesystem
-from langgraph_filesystem.state.backends.contents import HEAD, is_binary
+from langgraph_filesystem.state.backends.contents import not_text_of
 from langgraph_filesystem.state.backends.protocol import ReadResult
 from langgraph_filesystem.state.errors import ColumnPastEnd, NotText, OffsetPastEnd
 from langgraph_filesystem.state.files import FileData
@@ -126,8 +125,7 @@ def _media(path: str, content: str) -> Answer:
     size = len(content) * 3 // 4 - content[-2:].count("=")
     media = (kind or "").partition("/")[0]
     if packed or (media not in ("image", "audio", "video") and kind != "application/pdf"):
-        head = base64.b64decode(content[: 4 * HEAD // 3 // 4 * 4])
-        raise NotText(path, size, "binary content" if is_binary(head) else "text that is not UTF-8")
+        raise not_text_of(path, content)
     if len(content) > _MAX_MEDIA:
         raise NotText(path, size, f"{kind} too large to be shown")
     block: dict[str, Any] = {

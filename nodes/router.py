@@ -23,6 +23,7 @@ from langgraph_filesystem.nodes.settings import Settings
 from langgraph_filesystem.state.errors import FilesystemError, InvalidCall
 from langgraph_filesystem.state.paths import is_within, overlaps
 from langgraph_filesystem.state.schema import Route
+from langgraph_filesystem.state.second_paths import meanings
 
 __all__ = ("RouterInput", "dispatch_edge", "router_node")
 
@@ -150,7 +151,8 @@ class _Plan:
             return tuple(_Claim(prefix, True, prefix, whole_mount=True) for prefix in prefixes)
         return tuple(
             _Claim(path, operation.changes, self._mounts.locate(path).prefix)
-            for path in operation.paths(args)
+            for named in operation.paths(args)
+            for path in meanings(self._mounts, named)
         )
 
     def _unknown(self, call: Call) -> str:

@@ -47,7 +47,7 @@ class Settings:
     @property
     def shells(self) -> list[Mount]:
         """Return the mounts that run commands, or may when their backend is made, from `/` down."""
-        return [mount for mount in reversed(self.mounts.all) if mount.can("execute")]
+        return list(self.mounts.shells)
 
     @property
     def budget(self) -> int:

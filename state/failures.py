@@ -1,14 +1,14 @@
 """Errors into words: the one place where anything that a backend or a tool raises is caught."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from langgraph.errors import GraphBubbleUp
 
-from langgraph_filesystem.state.errors import FilesystemError
+from langgraph_filesystem.state.errors import BackendFailed, FilesystemError
 from langgraph_filesystem.state.escapes import escaped
 
-__all__ = ("attempted", "said")
+__all__ = ("attempted", "reworded", "said")
 
 T = TypeVar("T")
 
@@ -24,6 +24,20 @@ async def attempted(work: Awaitable[T], what: str) -> tuple[T | None, str | None
         raise
     except Exception as error:
         return None, f"{escaped(what)} failed: {_escaped_lines(said(error))}"
+
+
+async def reworded(work: Awaitable[T], path: str, reword: Callable[[str], str]) -> T:
+    """Return the result; raise what went wrong in other words, where there are any."""
+    try:
+        return await work
+    except (FilesystemError, GraphBubbleUp):
+        raise
+    except Exception as error:
+        text = said(error)
+        other = reword(text)
+        if other == text:
+            raise
+        raise BackendFailed(other if path in other else f"{path}: {other}") from None
 
 
 def said(error: Exception) -> str:

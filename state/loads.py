@@ -9,6 +9,7 @@ from langgraph_filesystem.state.errors import PathRefused
 from langgraph_filesystem.state.failures import attempted
 from langgraph_filesystem.state.mounts import Mount
 from langgraph_filesystem.state.paths import is_within, normalize_path
+from langgraph_filesystem.state.second_paths import meant
 from langgraph_filesystem.state.view import View
 
 __all__ = ("download", "upload")
@@ -19,7 +20,7 @@ async def upload(
 ) -> list[FileUploadResponse]:
     """Store bytes as files."""
     paths = [path for path, _ in files]
-    errors, groups = _sorted_out(view, paths)
+    errors, groups = await _sorted_out(view, paths)
     answers = [FileUploadResponse(path, error) for path, error in zip(paths, errors, strict=True)]
     for mount, places in groups.items():
         asked = [(inner, files[place][1]) for place, inner in places]
@@ -34,7 +35,7 @@ async def upload(
 
 async def download(view: View, paths: Sequence[str]) -> list[FileDownloadResponse]:
     """Return the bytes of files."""
-    errors, groups = _sorted_out(view, paths)
+    errors, groups = await _sorted_out(view, paths)
     answers = [
         FileDownloadResponse(path, error=error) for path, error in zip(paths, errors, strict=True)
     ]
@@ -47,25 +48,21 @@ async def download(view: View, paths: Sequence[str]) -> list[FileDownloadRespons
     return answers
 
 
-def _sorted_out(
+async def _sorted_out(
     view: View, paths: Sequence[str]
 ) -> tuple[list[str | None], dict[Mount, list[tuple[int, str]]]]:
     """Return what is wrong with each path, and for each mount the places and names of the rest."""
     errors: list[str | None] = []
     groups: dict[Mount, list[tuple[int, str]]] = defaultdict(list)
     for place, path in enumerate(paths):
-        errors.append(_wrong_with(view, path))
-        if errors[place] is None:
-            normal = normalize_path(path)
+        try:
+            normal = await meant(view, normalize_path(path))
+        except PathRefused:
+            errors.append("invalid_path")
+            continue
+        is_point = any(is_within(mount.prefix, normal) for mount in view.mounts.all)
+        errors.append("is_directory" if is_point else None)
+        if not is_point:
             mount = view.mounts.locate(normal)
             groups[mount].append((place, mount.inner(normal)))
     return errors, groups
-
-
-def _wrong_with(view: View, path: str) -> str | None:
-    try:
-        normal = normalize_path(path)
-    except PathRefused:
-        return "invalid_path"
-    is_point = any(is_within(mount.prefix, normal) for mount in view.mounts.all)
-    return "is_directory" if is_point else None

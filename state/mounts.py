@@ -7,7 +7,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 from langgraph_filesystem.state.backends.protocol import Backend, BackendFactory
@@ -15,6 +15,7 @@ from langgraph_filesystem.state.backends.state import StateBackend
 from langgraph_filesystem.state.errors import FilesystemError, PathRefused
 from langgraph_filesystem.state.files import Files
 from langgraph_filesystem.state.paths import is_within, normalize_path
+from langgraph_filesystem.state.shells import second_paths_of
 
 __all__ = ("Composed", "Mount", "Mountable", "Mounts")
 
@@ -27,6 +28,8 @@ class Mount:
     """The normal path of the mount point: `/` or such as `/memories`, without a trailing slash."""
     backend: Any
     """The backend, or a factory of it."""
+    tops: set[str] = field(default_factory=set, compare=False, repr=False)
+    """Of a factory, in which directories of the host's `/` commands of what it made have run."""
 
     @property
     def name(self) -> str:
@@ -61,6 +64,7 @@ class Mount:
         if not self.is_factory:
             return cast("Backend", self.backend)
         made = _placed(self.backend(runtime), self.prefix)
+        self.tops.update(start.split("/", 2)[1] for start, _ in second_paths_of(made, self.prefix))
         return Mount(self.prefix, made).open(files, runtime)
 
 
@@ -97,6 +101,8 @@ class Mounts:
             found[normal] = Mount(normal, _placed(backend, normal))
         found.setdefault("/", Mount("/", StateBackend()))
         self.all = tuple(sorted(found.values(), key=lambda mount: -len(mount.prefix)))
+        self.shells = tuple(mount for mount in reversed(self.all) if mount.can("execute"))
+        """Those that run commands, or may when their backend is made, from `/` down."""
 
     def locate(self, path: str) -> Mount:
         """Return the mount that serves a path."""

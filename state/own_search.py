@@ -9,9 +9,9 @@ from langgraph_filesystem.state.backends.protocol import FileInfo, GrepResult
 from langgraph_filesystem.state.errors import Unsupported
 from langgraph_filesystem.state.fetching import Fetched
 from langgraph_filesystem.state.globs import compile_glob
+from langgraph_filesystem.state.inventories import find_all
 from langgraph_filesystem.state.mounts import Mount
 from langgraph_filesystem.state.search import Query, search
-from langgraph_filesystem.state.transfer import files_under
 from langgraph_filesystem.state.view import View
 
 __all__ = ("search_fetched",)
@@ -103,7 +103,7 @@ async def _all_files(view: View, mount: Mount, start: str) -> list[FileInfo]:
                 if not info.get("is_dir") and view.mounts.locate(path) is mount:
                     found[path] = FileInfo(path=path, size=info.get("size", 0))
     except Unsupported:
-        return [FileInfo(path=path) for path in await files_under(view, mount, start)]
+        return [item.info for item in (await find_all(view, mount, start)).files]
     return list(found.values())
 
 

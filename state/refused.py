@@ -13,13 +13,19 @@ from langgraph_filesystem.state.mounts import Mount
 from langgraph_filesystem.state.paths import is_within, overlaps
 from langgraph_filesystem.state.view import EVICTED, View
 
-__all__ = ("refused_below",)
+__all__ = ("refused_below", "refused_files")
 
 
 async def refused_below(view: View, directory: str) -> BoundStateBackend | None:
     """Return what has the refused results below a directory, if there are any."""
+    files = await refused_files(view, directory)
+    return BoundStateBackend(files) if files else None
+
+
+async def refused_files(view: View, directory: str) -> Files:
+    """Return the refused results below a directory."""
     if not overlaps(directory, EVICTED):
-        return None
+        return {}
     at = [view.mounts.locate(EVICTED), *view.mounts.below(EVICTED)]
     mounts = [mount for mount in at if not isinstance(mount.backend, StateBackend)]
     files: Files = {}
@@ -27,7 +33,7 @@ async def refused_below(view: View, directory: str) -> BoundStateBackend | None:
         found = _files_at(view, mount, directory)
         if found and not await _has_files_of_thread(view, mount):
             files |= found
-    return BoundStateBackend(files) if files else None
+    return files
 
 
 def _files_at(view: View, mount: Mount, directory: str) -> Files:

@@ -3,223 +3,167 @@
 What is copied into the state is stored only once the node has returned; what is deleted outside of
 it is gone at once. Between the two a killed process would lose the file, so such a move takes two
 steps: the copy, and when it is in a checkpoint, in a second run of the same call, the deletion.
+
+From disk to disk everything goes that a disk can hold, of any size. Elsewhere files go through
+memory, some at a time, and one that is too large is refused before anything is changed.
 """
 
-from langgraph_filesystem.state.effects import Effects
-from langgraph_filesystem.state.errors import (
-    BackendFailed,
-    FileExists,
-    FilesystemError,
-    Unsupported,
-)
-from langgraph_filesystem.state.failures import attempted
-from langgraph_filesystem.state.files import checked_update
-from langgraph_filesystem.state.mounts import Mount
-from langgraph_filesystem.state.paths import is_within
-from langgraph_filesystem.state.places import is_there
-from langgraph_filesystem.state.view import View
+import threading
+from collections.abc import Sequence
 
-__all__ = ("LAST", "files_under", "move")
+from langgraph_filesystem.state.copies import (
+    Way,
+    batches,
+    check_sizes,
+    copy_all,
+    part_of_copy,
+)
+from langgraph_filesystem.state.effects import Effects
+from langgraph_filesystem.state.errors import BackendFailed, FileExists
+from langgraph_filesystem.state.failures import attempted
+from langgraph_filesystem.state.inventories import (
+    Found,
+    Item,
+    can,
+    find_all,
+    is_anything,
+    is_taken,
+)
+from langgraph_filesystem.state.moved import Moved
+from langgraph_filesystem.state.view import View, renamed
+
+__all__ = ("LAST", "count_files", "transfer")
 
 LAST = "-last"
 """The part of a move that ends it."""
-_MAX_DIRECTORIES = 10_000
-"""Directories that a transfer walks through: links may go in circles."""
 
 
-async def move(view: View, effects: Effects, source: str, destination: str) -> int | None:
-    """Move a file or a directory, within a mount or across two; return how many files it was.
+async def transfer(view: View, effects: Effects, way: Way) -> Moved | None:
+    """Copy a file or a directory, then delete the source; return how much it was.
 
-    `None` says that it was only copied: it is to be called again when the copy is stored.
+    Run again after a crash it finds its own copies, and goes on from there. `None` says that it was
+    only copied: it is to be called again when the copy is stored.
     """
-    view.mounts.refuse_point(source)
-    view.mounts.refuse_point(destination)
-    if is_within(destination, source):
-        raise FilesystemError(f"{source}: can't be moved to {destination}, which is itself.")
-    start, end = view.mounts.locate(source), view.mounts.locate(destination)
-    # A result that the mount refused is not there, but in the state.
-    is_there = type(view.backend_for(start, source)) is type(view.backend(start))
-    if start is end and is_there and callable(getattr(view.backend(start), "move", None)):
-        return await _rename(effects, start, source, destination)
-    return await _transfer(view, effects, (start, source), (end, destination))
-
-
-async def _rename(effects: Effects, mount: Mount, source: str, destination: str) -> int | None:
-    copied = effects.copied
-    if await effects.outcome(mount, source):
-        return int(copied or 1)
-    inner = mount.inner(source), mount.inner(destination)
-    result = await effects.change(mount, source, "move", *inner, copied=copied)
-    if not copied and (now := getattr(result, "copied", None)):
-        # A backend made of several, one of them in the state.
-        effects.copied = now
-        return None
-    update = getattr(result, "files_update", None) or {}
-    return int(copied or max(1, sum(value is None for value in update.values())))
-
-
-async def _transfer(
-    view: View, effects: Effects, source: tuple[Mount, str], destination: tuple[Mount, str]
-) -> int | None:
-    """Copy a file or a directory, then delete the source; return how many files it was.
-
-    Run again after a crash it finds its own copies, and goes on from there.
-    """
-    (start, old), (end, new) = source, destination
     if effects.copied:
-        return await _delete_copied(view, effects, source, destination)
-    if await effects.outcome(start, old, LAST):
-        await _check_arrived(view, effects, source, destination)
-        return 1
-    if await effects.outcome(end, new, _copy(0)) is None:
-        await _refuse_taken(view, end, new)
-    contents = await _contents(view, start, old, await files_under(view, start, old))
-    copies = {new + path[len(old) :]: data for path, data in contents.items()}
-    stored = view.update
-    await _write_all(view, effects, end, copies)
-    copy_is_stored = view.update is stored or effects.is_in_state(start, old)
-    if effects.copied is not None and not copy_is_stored:
-        effects.copied = str(len(copies))
+        return await _delete_copied(view, effects, way)
+    if await effects.outcome(way.start, way.old, LAST):
+        await _check_arrived(view, effects, way)
+        return Moved(await count_files(view, way))
+    is_known = await effects.outcome(way.end, way.new, part_of_copy(0)) is not None
+    if not is_known and await is_taken(view, way.end, way.new):
+        raise FileExists(way.new, "Delete it first, or choose another destination.")
+    if _are_disks(view, way):
+        moved: Moved | None = await _receive(view, effects, way)
+    else:
+        moved = await _copy(view, effects, way, is_known)
+    if moved is None:
         return None
-    await _delete(effects, source, new)
-    return len(copies)
+    await _delete(effects, way)
+    return moved._replace(files=await count_files(view, way)) if is_known else moved
 
 
-async def _delete_copied(
-    view: View, effects: Effects, source: tuple[Mount, str], destination: tuple[Mount, str]
-) -> int:
+async def count_files(view: View, way: Way) -> int | None:
+    """Return how many files are at the destination, if that can be said."""
+    found, _ = await attempted(find_all(view, way.end, way.new), f"look at {way.new}")
+    return None if found is None else len(found.files)
+
+
+def _are_disks(view: View, way: Way) -> bool:
+    start, end = view.backend_for(way.start, way.old), view.backend_for(way.end, way.new)
+    return can(end, "can_receive") and bool(end.can_receive(start))
+
+
+async def _receive(view: View, effects: Effects, way: Way) -> Moved:
+    """Let a disk copy from a disk."""
+    stopped = threading.Event()
+    other, old, new = view.backend(way.start), way.start.inner(way.old), way.end.inner(way.new)
+    work = effects.change(
+        way.end, way.new, "receive", other, old, new, part=part_of_copy(0), stopped=stopped
+    )
+    try:
+        result = await work
+    finally:
+        stopped.set()  # if the run was cancelled, a thread is still at it
+    if result.refused:
+        inner, problem = result.refused
+        raise BackendFailed(renamed(problem, way.start, way.start.outer(inner)))
+    return Moved(result.files, links=result.links)
+
+
+async def _copy(view: View, effects: Effects, way: Way, is_known: bool) -> Moved | None:
+    """Copy through memory. `None` if that is to be stored before the source is deleted."""
+    found = await find_all(view, way.start, way.old)
+    if not found.files and not is_known:
+        raise BackendFailed(
+            f"{way.old}: has no files, and {way.new} can't be a directory without any, so nothing "
+            "was moved."
+        )
+    check_sizes(way, found.files, into_state=effects.is_in_state(way.end, way.new))
+    stored = view.update
+    await copy_all(view, effects, way, found.files)
+    moved = Moved(len(found.files), found.empty, found.links)
+    is_in_state = effects.is_in_state(way.start, way.old)
+    if effects.copied is not None and view.update is not stored and not is_in_state:
+        effects.copied = moved.text
+        return None
+    if not is_in_state:
+        await _check_unchanged(view, way, found)
+    return moved
+
+
+async def _check_unchanged(view: View, way: Way, before: Found) -> None:
+    """Raise if the source is not what was copied: what came meanwhile would be deleted with it."""
+    now = await find_all(view, way.start, way.old)
+    if sorted(now.files) != sorted(before.files):
+        raise BackendFailed(
+            f"Copied to {way.new}, but the source is left: {way.old} was changed meanwhile. "
+            "Compare the two, and delete one of them."
+        )
+
+
+async def _delete_copied(view: View, effects: Effects, way: Way) -> Moved:
     """Delete what was copied in an earlier step, or what is left of it, if it is the same still."""
-    (start, old), (end, new) = source, destination
-    count = int(effects.copied or 1)
-    is_done = await effects.outcome(start, old, LAST) is not None
+    moved = Moved.read(effects.copied or "1")
+    is_done = await effects.outcome(way.start, way.old, LAST) is not None
     # Not every backend knows what it has done: then it was deleted before a crash.
-    if is_done or not await _is_anything(view, start, old):
-        await _check_arrived(view, effects, source, destination)
-        return count
+    if is_done or not await is_anything(view, way.start, way.old):
+        await _check_arrived(view, effects, way)
+        return moved
     # Of a directory that was deleted in part, even in all but its name, the rest goes.
-    left = await _files_left(view, start, old)
-    contents = await _contents(view, start, old, left)
-    names = [new + path[len(old) :] for path in contents]
-    copies = await view.fetch(end, new, names)
-    for (path, content), copy in zip(contents.items(), copies, strict=True):
-        if copy.content != content:
+    for batch in batches((await find_all(view, way.start, way.old)).files):
+        await _check_same(view, way, batch)
+    await _delete(effects, way)
+    return moved
+
+
+async def _check_same(view: View, way: Way, batch: Sequence[Item]) -> None:
+    paths = [item.path for item in batch]
+    contents = await view.fetch(way.start, way.old, paths)
+    copies = await view.fetch(way.end, way.new, [way.there(path) for path in paths])
+    for path, content, copy in zip(paths, contents, copies, strict=True):
+        if content.content is None:
+            raise BackendFailed(f"{path}: could not be read ({content.problem}).")
+        if copy.content != content.content:
             raise BackendFailed(
-                f"Copied to {new}, but the source is left: {path} or its copy was changed."
+                f"Copied to {way.new}, but the source is left: {path} or its copy was changed."
             )
-    await _delete(effects, source, new)
-    return count
 
 
-async def _check_arrived(
-    view: View, effects: Effects, source: tuple[Mount, str], destination: tuple[Mount, str]
-) -> None:
+async def _check_arrived(view: View, effects: Effects, way: Way) -> None:
     """Raise if the source is gone, but what it became is not in the state.
 
     So it is where a thread went on from a checkpoint before the move: mounts don't go back.
     """
-    (_, old), (end, new) = source, destination
-    if effects.is_in_state(end, new) and not await _is_anything(view, end, new):
+    is_in_state = effects.is_in_state(way.end, way.new)
+    if is_in_state and not await is_anything(view, way.end, way.new):
         raise BackendFailed(
-            f"{old}: was moved to {new} already, in another course of this thread, and is not in "
-            "this one. Look for it there."
+            f"{way.old}: was moved to {way.new} already, in another course of this thread, and is "
+            "not in this one. Look for it there."
         )
 
 
-async def _is_anything(view: View, mount: Mount, path: str) -> bool:
-    return await view.digest(mount, path) is not None or await is_there(view, mount, path)
-
-
-async def _delete(effects: Effects, source: tuple[Mount, str], new: str) -> None:
-    mount, old = source
-    work = effects.change(mount, old, "delete", mount.inner(old), part=LAST)
-    _, problem = await attempted(work, f"delete {old}")
+async def _delete(effects: Effects, way: Way) -> None:
+    work = effects.change(way.start, way.old, "delete", way.start.inner(way.old), part=LAST)
+    _, problem = await attempted(work, f"delete {way.old}")
     if problem is not None:
-        raise BackendFailed(f"Copied to {new}, but the source is left: {problem}")
-
-
-async def _refuse_taken(view: View, mount: Mount, path: str) -> None:
-    listed, _ = await attempted(view.call(mount, path, "ls", mount.inner(path)), f"ls {path}")
-    taken = listed is not None and listed.entries
-    if taken or await view.digest(mount, path) is not None:
-        raise FileExists(path, "Delete it first, or choose another destination.")
-
-
-async def files_under(view: View, mount: Mount, path: str) -> list[str]:
-    """Return a file, or every file below a directory: what is missed here would be lost."""
-    files = await _files_left(view, mount, path)
-    if not files:
-        raise BackendFailed(f"{path}: no file that can be read is there, so nothing was moved.")
-    return files
-
-
-async def _files_left(view: View, mount: Mount, path: str) -> list[str]:
-    if await view.digest(mount, path) is not None:
-        return [path]
-    files: list[str] = []
-    directories = [path]
-    for directory in directories:
-        result = await view.call(mount, directory, "ls", mount.inner(directory))
-        if getattr(result, "unnamed", 0):
-            # They can't be copied, and would be deleted with the rest.
-            raise BackendFailed(
-                f"{directory}: is left where it is, as not all of it can be moved: {result.note}"
-            )
-        for info in result.entries or ():
-            found = directories if info.get("is_dir") else files
-            found.append(mount.outer(info["path"]))
-        if len(directories) > _MAX_DIRECTORIES:
-            raise BackendFailed(
-                f"{path}: more than {_MAX_DIRECTORIES:,} directories are below it, which is "
-                "too much for one move. Move parts of it."
-            )
-    return files
-
-
-async def _contents(view: View, mount: Mount, source: str, files: list[str]) -> dict[str, bytes]:
-    contents: dict[str, bytes] = {}
-    for path, found in zip(files, await view.fetch(mount, source, files), strict=True):
-        if found.content is None:
-            raise BackendFailed(f"{path}: could not be read ({found.problem}).")
-        contents[path] = found.content
-    return contents
-
-
-async def _write_all(
-    view: View, effects: Effects, mount: Mount, contents: dict[str, bytes]
-) -> None:
-    written: list[str] = []
-    for path, content in contents.items():
-        work = _write(view, effects, mount, (path, content, _copy(len(written))))
-        _, problem = await attempted(work, f"write {path}")
-        if problem is not None:
-            for copied in written:
-                undo = effects.change(mount, copied, "delete", mount.inner(copied), part="-undo")
-                await attempted(undo, f"delete {copied}")
-            raise BackendFailed(problem)
-        written.append(path)
-
-
-async def _write(view: View, effects: Effects, mount: Mount, file: tuple[str, bytes, str]) -> None:
-    path, content, part = file
-    inner = mount.inner(path)
-    work = effects.change(mount, path, "upload_files", [(inner, content)], part=part)
-    try:
-        [arrived] = await work
-    except Unsupported:
-        await effects.change(mount, path, "write", inner, _text(path, content), part=part)
-        return
-    if arrived.error:
-        raise BackendFailed(f"{path}: could not be written ({arrived.error}).")
-    if update := getattr(arrived, "files_update", None):
-        view.take(checked_update(update))
-
-
-def _text(path: str, content: bytes) -> str:
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        raise Unsupported(f"{path}: is no text, and the backend there takes only text.") from None
-
-
-def _copy(number: int) -> str:
-    return f"-copy{number}"
+        raise BackendFailed(f"Copied to {way.new}, but the source is left: {problem}")

@@ -7,8 +7,10 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from langgraph_filesystem.state.backends.protocol import GlobResult, GrepResult
 from langgraph_filesystem.state.backends.state import BoundStateBackend, OverFiles
 from langgraph_filesystem.state.errors import BackendFailed, Unsupported
+from langgraph_filesystem.state.failures import reworded
 from langgraph_filesystem.state.fetching import Fetched, fetch
 from langgraph_filesystem.state.files import (
     FileData,
@@ -21,11 +23,14 @@ from langgraph_filesystem.state.files import (
 from langgraph_filesystem.state.io import Io
 from langgraph_filesystem.state.mounts import Mount, Mounts
 from langgraph_filesystem.state.paths import ancestors, is_within
+from langgraph_filesystem.state.shells import host_root_of
 
-__all__ = ("EVICTED", "View", "renamed")
+__all__ = ("EVICTED", "View", "renamed", "without_root")
 
 EVICTED = "/large_tool_results"
 """Where results go that are too large for the context."""
+_LISTED = r"(?<=\n- )/[^\s:]+"
+"""A path at the beginning of an item: so a search of others says which files it could not read."""
 
 
 class View:
@@ -60,15 +65,21 @@ class View:
         backend = self.backend_for(mount, path)
         if not self.can(mount, path, method):
             raise _unsupported(mount, path, method)
+        work = self._io.call(backend, method, *args, **options)
         try:
-            result = await self._io.call(backend, method, *args, **options)
+            result = await reworded(work, path, lambda said: without_root(said, mount, backend))
         except NotImplementedError:  # how others say that a method is there in name only
             raise _unsupported(mount, path, method) from None
         if error := getattr(result, "error", None):
             if not isinstance(backend, BoundStateBackend):
                 # Others begin with a word that the reply has already.
                 error = renamed(error.removeprefix("Error: "), mount, path)
-            raise BackendFailed(error if path in error else f"{path}: {error}")
+                error = without_root(error, mount, backend)
+            error = error if path in error else f"{path}: {error}"
+            if not getattr(result, "matches", None):
+                raise BackendFailed(error)
+            # A search of others that could not read all files: it has found something all the same.
+            return _partial(result, method, error)
         if update := getattr(result, "files_update", None):
             self.take(update if isinstance(backend, BoundStateBackend) else checked_update(update))
         return result
@@ -111,15 +122,30 @@ class View:
                 self._opened[prefix] = backend.rebound(self.files)
 
 
+def _partial(result: Any, method: str, problem: str) -> GlobResult | GrepResult:
+    made = GlobResult if method == "glob" else GrepResult
+    cut = bool(getattr(result, "truncated", False))
+    return made(matches=result.matches, truncated=cut, note=problem)
+
+
 def _unsupported(mount: Mount, path: str, method: str) -> Unsupported:
     return Unsupported(f"{path}: the backend mounted at {mount.prefix} can't {method}.")
 
 
-def renamed(text: str, mount: Mount, path: str) -> str:
-    """Call a path, and those above it, in words of a backend as the model calls them."""
-    inner = mount.inner(path)
-    if mount.prefix == "/" or inner == "/":
+def without_root(text: str, mount: Mount, backend: Any) -> str:
+    """Call files as the model does where a backend made by others calls them as the host does."""
+    root = host_root_of(backend)
+    if root is None:
         return text
+    path = rf"(?<![\w/.-]){re.escape(root)}(/[^\s'\",:]*)?(?![\w/-])"
+    return re.sub(path, lambda found: mount.outer(found[1] or "/"), text)
+
+
+def renamed(text: str, mount: Mount, path: str) -> str:
+    """Call a path, those above it and those in a list of files as the model calls them."""
+    if mount.prefix == "/":
+        return text
+    inner = mount.inner(path)
     names = sorted({inner, *ancestors(inner)} - {"/"}, key=len, reverse=True)
-    either = "|".join(re.escape(name) for name in names)
-    return re.sub(rf"(?<![\w/.-])(?:{either})(?![\w/-])", lambda m: mount.outer(m[0]), text)
+    found = [rf"(?<![\w/.-]){re.escape(name)}(?![\w/-])" for name in names] + [_LISTED]
+    return re.sub("|".join(found), lambda m: mount.outer(m[0]), text)

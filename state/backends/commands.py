@@ -21,10 +21,18 @@ from langgraph_filesystem.state.backends.second_path import JailOfCommands
 from langgraph_filesystem.state.backends.supervisor import FAILED
 from langgraph_filesystem.state.errors import BackendFailed, InvalidCall
 
-__all__ = ("DEFAULT_TIMEOUT", "MAX_OUTPUT_BYTES", "DiskWithCommands", "signal_name")
+__all__ = (
+    "DEFAULT_TIMEOUT",
+    "MAX_OUTPUT_BYTES",
+    "ROOT_VARIABLE",
+    "DiskWithCommands",
+    "signal_name",
+)
 
 DEFAULT_TIMEOUT = 120
 MAX_OUTPUT_BYTES = 100_000
+ROOT_VARIABLE = "FILES_ROOT"
+"""The environment variable that tells a command where the directory is."""
 _LONGEST = 131_000
 """Bytes of a command line. Linux takes 131,072 as one argument."""
 _NOT_RUN = 126
@@ -33,6 +41,8 @@ _NOT_RUN = 126
 
 class DiskWithCommands(FilesystemBackend):
     """A directory on disk in which commands run."""
+
+    root_variable = ROOT_VARIABLE
 
     def __init__(
         self,
@@ -48,6 +58,7 @@ class DiskWithCommands(FilesystemBackend):
         jail = JailOfCommands(root_dir, paths) if virtual_mode else Unconfined(root_dir)
         DiskWriting.__init__(self, jail, int(max_file_size_mb * 1024 * 1024))
         self._paths = paths
+        self._prefix = "/"
         if timeout <= 0:
             raise ValueError(f"`timeout` must be more than 0 s, not {timeout!r}.")
         if max_output_bytes < 100:
@@ -61,6 +72,22 @@ class DiskWithCommands(FilesystemBackend):
     def id(self) -> str:
         """What the backend can be known by: the same for the same directory."""
         return f"{type(self).__name__.removesuffix('Backend').lower()}-{self._id}"
+
+    @property
+    @abstractmethod
+    def place(self) -> str:
+        """Where commands find what the file operations call `/`."""
+
+    @property
+    def second_paths(self) -> Sequence[tuple[str, str]]:
+        """Where commands find the directory, and what the file operations call it, if it differs.
+
+        A model that was shown the one is led to the other.
+        """
+        if isinstance(self._jail, JailOfCommands):
+            second = self._jail.second if self._prefix == "/" else self.place
+            return [(second, "/")] if second not in (None, "/", self._prefix) else []
+        return [(self._jail.home, self._jail.home)] if self._prefix != "/" else []
 
     def execute(
         self,
@@ -109,8 +136,9 @@ class DiskWithCommands(FilesystemBackend):
             return Outcome(finished=False)
 
     def mounted_at(self, prefix: str) -> Self:
-        """Return the backend for a mount: only at `/` can a command's paths be those of a graph."""
+        """Return the backend for a mount. Only at `/` does it know a command's paths by itself."""
         twin = copy.copy(self)
+        twin._prefix = prefix
         if isinstance(self._jail, JailOfCommands):
             # By its handle: another directory may have its path by now.
             same = f"/dev/fd/{self._jail.root}"
@@ -139,7 +167,8 @@ class DiskWithCommands(FilesystemBackend):
     async def _ending(
         self, command: str, timeout: float, output: Output, on_output: OnOutput | None = None
     ) -> Ending:
-        job = await self._job(command)
+        # A shell would take what begins with `-` for an option.
+        job = await self._job(f" {command}" if command.startswith(("-", "+")) else command)
         directory = self._jail.open(self._jail.home, os.O_RDONLY | os.O_DIRECTORY)
         try:
             return await run(job, directory, output, timeout=timeout, on_output=on_output)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from langgraph_filesystem.state.backends.inventory import Inventory
 from langgraph_filesystem.state.backends.protocol import (
     DeleteResult,
     EditResult,
@@ -18,17 +19,21 @@ from langgraph_filesystem.state.backends.protocol import (
     ReadResult,
     WriteResult,
 )
+from langgraph_filesystem.state.deletion import delete
 from langgraph_filesystem.state.effects import Effects
 from langgraph_filesystem.state.errors import FileExists, FilesystemError, Unsupported
 from langgraph_filesystem.state.failures import attempted
+from langgraph_filesystem.state.inventories import find_all
 from langgraph_filesystem.state.io import Io, takes
 from langgraph_filesystem.state.loads import download, upload
 from langgraph_filesystem.state.mounts import Mount
+from langgraph_filesystem.state.moving import move
 from langgraph_filesystem.state.narrow import narrowed
 from langgraph_filesystem.state.paths import normalize_path
 from langgraph_filesystem.state.remarks import joined
 from langgraph_filesystem.state.searches import find_files, find_lines, list_directory
-from langgraph_filesystem.state.transfer import LAST, move
+from langgraph_filesystem.state.second_paths import meant
+from langgraph_filesystem.state.transfer import LAST
 from langgraph_filesystem.state.view import View
 
 __all__ = ("Calls", "answered")
@@ -43,6 +48,7 @@ _FAILED: dict[str, Callable[..., Any]] = {
     "move": MoveResult,
     "glob": GlobResult,
     "grep": GrepResult,
+    "inventory": Inventory,
 }
 
 
@@ -55,7 +61,7 @@ class Calls:
 
     async def ls(self, path: str) -> LsResult:
         """List the names directly below a directory, those of mounts among them."""
-        entries, notes, unnamed = await list_directory(self.view, normalize_path(path))
+        entries, notes, unnamed = await list_directory(self.view, await self._meant(path))
         return LsResult(entries=entries, note=joined("\n", notes), unnamed=unnamed)
 
     async def read(
@@ -68,7 +74,7 @@ class Calls:
         max_characters: int | None = None,
     ) -> ReadResult:
         """Return lines of a text file, or a binary file whole."""
-        mount, path = self._located(file_path)
+        mount, path = await self._located(file_path)
         method = getattr(self.view.backend_for(mount, path), "read", None)
         options = {"column": column, "max_characters": max_characters}
         result: ReadResult = await self.view.call(
@@ -82,7 +88,7 @@ class Calls:
         self, file_path: str, content: str, *, overwrite: bool = False, once: str | None = None
     ) -> WriteResult:
         """Create a file, or with `overwrite` put it in the place of another."""
-        mount, path = self._located(file_path)
+        mount, path = await self._located(file_path)
         self.view.mounts.refuse_point(path)
         method = getattr(self.view.backend_for(mount, path), "write", None)
         if method is not None and not overwrite and not takes(method, "overwrite"):
@@ -102,16 +108,14 @@ class Calls:
         once: str | None = None,
     ) -> EditResult:
         """Replace exact text."""
-        mount, path = self._located(file_path)
+        mount, path = await self._located(file_path)
         change = mount.inner(path), old_string, new_string, replace_all
         result = await self.view.call(mount, path, "edit", *change, once=once)
         return EditResult(path=file_path, occurrences=result.occurrences)
 
     async def delete(self, file_path: str, *, once: str | None = None) -> DeleteResult:
         """Delete a file, or everything below a directory; never what is mounted."""
-        mount, path = self._located(file_path)
-        self.view.mounts.refuse_point(path)
-        await self.view.call(mount, path, "delete", mount.inner(path), once=once)
+        await delete(self.view, Effects(self.view, self._io, once), await self._meant(file_path))
         return DeleteResult(path=file_path)
 
     async def move(
@@ -129,13 +133,23 @@ class Calls:
         """
         effects = Effects(self.view, self._io, once)
         effects.copied = copied
-        paths = normalize_path(source), normalize_path(destination)
-        is_done = await move(self.view, effects, *paths) is not None
-        return MoveResult(path=destination, copied=None if is_done else effects.copied)
+        paths = await self._meant(source), await self._meant(destination)
+        moved = await move(self.view, effects, *paths)
+        if moved is None:
+            return MoveResult(path=destination, copied=effects.copied)
+        return MoveResult(path=destination, files=moved.files, note=joined(" ", moved.remarks))
+
+    async def inventory(self, path: str) -> Inventory:
+        """Return every file at or below a path, where nothing is mounted."""
+        mount, path = await self._located(path)
+        self.view.mounts.refuse_point(path)
+        found = await find_all(self.view, mount, path)
+        files = [item.info for item in found.files]
+        return Inventory(files=files, empty=found.empty, links=found.links)
 
     async def glob(self, pattern: str, path: str | None = None) -> GlobResult:
         """Find files by a pattern in every backend at or below a directory."""
-        result, notes = await find_files(self.view, pattern, normalize_path(path or "/"))
+        result, notes = await find_files(self.view, pattern, await self._meant(path or "/"))
         result.note = joined("\n", notes)
         return result
 
@@ -154,7 +168,7 @@ class Calls:
         """Search the text files of every backend at or below a directory, or one file."""
         options: dict[str, Any] = {"regex": regex, "ignore_case": ignore_case, "context": context}
         options |= {"max_count": max_count, "output_mode": output_mode}
-        start = normalize_path(path or "/")
+        start = await self._meant(path or "/")
         result, notes = await find_lines(self.view, pattern, start, glob, options)
         result.matches = sorted(result.matches or (), key=lambda it: (it["path"], it["line"]))
         result.note = joined("\n", notes)
@@ -173,7 +187,7 @@ class Calls:
     async def digest(self, file_path: str) -> str | None:
         """Return a digest of what a file holds now, or `None` where there is none."""
         try:
-            mount, path = self._located(file_path)
+            mount, path = await self._located(file_path)
             return await self.view.digest(mount, path)
         except FilesystemError:
             return None
@@ -211,9 +225,12 @@ class Calls:
                 return self.view.backend(mount)
         raise Unsupported("No mount can run commands. Work with the file operations.")
 
-    def _located(self, path: str) -> tuple[Mount, str]:
-        normal = normalize_path(path)
-        return self.view.mounts.locate(normal), normal
+    async def _located(self, path: str) -> tuple[Mount, str]:
+        meant = await self._meant(path)
+        return self.view.mounts.locate(meant), meant
+
+    async def _meant(self, path: str) -> str:
+        return await meant(self.view, normalize_path(path))
 
     async def _refuse_existing(self, mount: Mount, path: str) -> None:
         if await self.view.digest(mount, path) is not None:

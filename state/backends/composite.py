@@ -1,6 +1,6 @@
 """`CompositeBackend`: several backends as one, each under its own path."""
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from copy import copy
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
@@ -14,6 +14,7 @@ from langgraph_filesystem.state.errors import Unsupported
 from langgraph_filesystem.state.files import Files
 from langgraph_filesystem.state.io import Awaiting, Blocking, Io, finished
 from langgraph_filesystem.state.mounts import Composed, Mount, Mounts
+from langgraph_filesystem.state.shells import second_paths_of
 from langgraph_filesystem.state.view import View
 
 __all__ = ("CompositeBackend",)
@@ -81,6 +82,16 @@ class CompositeBackend(Composed, OverFiles):
         self._prefix = ""
         self._runtime: Any = None
 
+    @property
+    def second_paths(self) -> Sequence[tuple[str, str]]:
+        """Where commands of its backends find directories, and what it calls these itself."""
+        known = (mount for mount in self.mounts.all if not mount.is_factory)
+        return [
+            (start, mount.outer(inner))
+            for mount in known
+            for start, inner in second_paths_of(mount.backend, mount.prefix)
+        ]
+
     def __copy__(self) -> "CompositeBackend":
         copied = object.__new__(type(self))
         copied.__dict__.update(self.__dict__)
@@ -102,6 +113,7 @@ class CompositeBackend(Composed, OverFiles):
     edit, aedit = _twins(Calls.edit)
     delete, adelete = _twins(Calls.delete)
     move, amove = _twins(Calls.move)
+    inventory, ainventory = _twins(Calls.inventory)
     glob, aglob = _twins(Calls.glob)
     grep, agrep = _twins(Calls.grep)
     upload_files, aupload_files = _twins(Calls.upload_files)

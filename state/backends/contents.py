@@ -1,5 +1,7 @@
 """What an open file holds: its bytes, what kind they are, and a digest to know it again by."""
 
+import base64
+import contextlib
 import hashlib
 import os
 from datetime import UTC, datetime
@@ -14,8 +16,11 @@ __all__ = (
     "digest_of",
     "encoded",
     "is_binary",
+    "is_text",
     "mark_of",
     "modified_at",
+    "not_text",
+    "not_text_of",
     "read_whole",
 )
 
@@ -52,14 +57,32 @@ def is_binary(head: bytes) -> bool:
     return b"\0" in head[:HEAD]
 
 
+def is_text(content: bytes) -> bool:
+    """Say whether bytes are text, as we read it."""
+    try:
+        decoded("", content)
+    except NotText:
+        return False
+    return True
+
+
+def not_text(path: str, head: bytes, size: int) -> NotText:
+    """Return the error for a file that begins so and is no text, with what it is instead."""
+    return NotText(path, size, "binary content" if is_binary(head) else "text that is not UTF-8")
+
+
+def not_text_of(path: str, base64_content: str) -> NotText:
+    """Return the error for a file that came as base64."""
+    size = len(base64_content) * 3 // 4 - base64_content[-2:].count("=")
+    return not_text(path, base64.b64decode(base64_content[: 4 * HEAD // 3 // 4 * 4]), size)
+
+
 def decoded(path: str, content: bytes) -> str:
     """Return the text of a file that can be edited, with every character as it is."""
-    if is_binary(content):
-        raise NotText(path, len(content))
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        raise NotText(path, len(content), "text that is not UTF-8") from None
+    with contextlib.suppress(UnicodeDecodeError):
+        if not is_binary(content):
+            return content.decode()
+    raise not_text(path, content, len(content))
 
 
 def encoded(path: str, text: str) -> bytes:

@@ -75,6 +75,13 @@ class DiskJournal:
         with _noting(source):
             self.journal.begin(once, {"move": move})
 
+    def begin_receive(self, once: str | None, path: str, entry: os.stat_result) -> None:
+        """Note that an entry under another name is about to get this path."""
+        if once is None:
+            return
+        with _noting(path):
+            self.journal.begin(once, {"receive": {"path": path, "mark": _mark_of(entry)}})
+
     def recall(self, once: str) -> Outcome | None:
         """Return what is known of a call; `None` if it has not changed anything."""
         try:
@@ -92,6 +99,8 @@ class DiskJournal:
             case {"move": {"source": source, "destination": destination, "mark": mark}}:
                 places = self._mark(source) == mark, self._mark(destination) == mark
                 return _outcome(places, (True, False), (False, True))
+            case {"receive": {"path": path, "mark": mark}}:
+                return _outcome(self._mark(path), None, mark)
         return None
 
     def _recall_changes(self, once: str, note: Note) -> Outcome | None:
@@ -112,16 +121,19 @@ class DiskJournal:
     def _mark(self, path: str) -> str | None:
         """Return what an entry itself can be known by: not what a link points to."""
         try:
-            status = self._jail.lstat(path)
+            return _mark_of(self._jail.lstat(path))
         except FilesystemError:
             return None
-        is_directory = stat.S_ISDIR(status.st_mode)
-        return f"directory {status.st_ino}" if is_directory else mark_of(status)
 
     def _digest_of(self, content: bytes) -> str:
         if len(content) > self._limit:
             return _UNKNOWN
         return hashlib.sha256(content).hexdigest()[:24]
+
+
+def _mark_of(status: os.stat_result) -> str:
+    is_directory = stat.S_ISDIR(status.st_mode)
+    return f"directory {status.st_ino}" if is_directory else mark_of(status)
 
 
 class _NoRoom(BackendFailed):

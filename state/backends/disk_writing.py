@@ -12,6 +12,7 @@ from langgraph_filesystem.state.backends.contents import (
     encoded,
     read_whole,
 )
+from langgraph_filesystem.state.backends.disk_inventory import count_files
 from langgraph_filesystem.state.backends.disk_journal import DiskJournal
 from langgraph_filesystem.state.backends.disk_reading import DiskReading
 from langgraph_filesystem.state.backends.jail import Jail
@@ -38,9 +39,11 @@ from langgraph_filesystem.state.errors import (
 )
 from langgraph_filesystem.state.paths import is_within
 
-__all__ = ("DiskWriting",)
+__all__ = ("DiskWriting", "held")
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_MOST_COUNTED = 10_000
+"""Entries of a directory that are counted when it is renamed: some 20 ms."""
 
 
 class DiskWriting(DiskReading):
@@ -94,7 +97,7 @@ class DiskWriting(DiskReading):
         def begin(old: int | None, new: int) -> None:
             self._journal.begin_replace(once, path, old, new, count)
 
-        with _held(self._jail.open_parent(path)) as (parent, name), explaining(path):
+        with held(self._jail.open_parent(path)) as (parent, name), explaining(path):
             try:
                 replace(parent, name, plan, begin, flush=self._flush)
             except PermissionError:
@@ -107,7 +110,7 @@ class DiskWriting(DiskReading):
         """Delete a file, or a directory with all that is in it; of a link, the link."""
         path = self._changeable(file_path)
         with (
-            _held(self._jail.open_entry(path)) as (parent, name),
+            held(self._jail.open_entry(path)) as (parent, name),
             explaining(path),
             _kept_from_writers(parent, name) as is_directory,
         ):
@@ -125,15 +128,17 @@ class DiskWriting(DiskReading):
         if is_within(end, start):
             raise FilesystemError(f"{start}: can't be moved to {end}, which is itself.")
         with (
-            _held(self._jail.open_entry(start)) as held,
+            held(self._jail.open_entry(start)) as entry,
             explaining(start),
-            _kept_from_writers(*held),
+            _kept_from_writers(*entry) as is_directory,
             self._parents_of(end),
-            _held(self._jail.open_entry(end)) as target,
+            held(self._jail.open_entry(end)) as target,
         ):
             self._journal.begin_move(once, start, end)
-            _rename(*held, *target, start, end)
-        return MoveResult(path=destination)
+            _rename(*entry, *target, start, end)
+            files = self._count(*target) if is_directory else 1
+        note = None if files is not None else "It is a directory with more files than were counted."
+        return MoveResult(path=destination, files=files, note=note)
 
     def upload_files(
         self, files: Sequence[tuple[str, bytes]], *, once: str | None = None
@@ -156,6 +161,13 @@ class DiskWriting(DiskReading):
             return FileUploadResponse(path, error=error_code(error))
         return FileUploadResponse(path)
 
+    def _count(self, parent: int, name: str) -> int | None:
+        """Return how many files are in a directory, if it is not too much to count."""
+        try:
+            return count_files(self._jail, parent, name, _MOST_COUNTED)
+        except OSError:  # it is moved already: the answer goes without
+            return None
+
     def _changeable(self, path: str) -> str:
         path = self._jail.normal(path)
         if path in ("/", self._jail.home):
@@ -173,7 +185,7 @@ class DiskWriting(DiskReading):
     def _create(self, path: str, plan: Plan, begin: Begin | None = None) -> None:
         with (
             self._parents_of(path),
-            _held(self._jail.open_parent(path)) as (parent, name),
+            held(self._jail.open_parent(path)) as (parent, name),
             explaining(path),
         ):
             replace(parent, name, plan, begin, flush=self._flush)
@@ -191,12 +203,13 @@ class DiskWriting(DiskReading):
             raise
 
     def _remove_empty(self, directory: str) -> None:
-        with _held(self._jail.open_entry(directory)) as (parent, name):
+        with held(self._jail.open_entry(directory)) as (parent, name):
             os.rmdir(name, dir_fd=parent)
 
 
 @contextlib.contextmanager
-def _held(opened: tuple[int, str]) -> Iterator[tuple[int, str]]:
+def held(opened: tuple[int, str]) -> Iterator[tuple[int, str]]:
+    """Close the handle of a directory when what is done with a name in it is done."""
     try:
         yield opened
     finally:

@@ -3,14 +3,14 @@
 import os
 
 from langgraph_filesystem.state.backends.beneath import Resolver
-from langgraph_filesystem.state.backends.disk_writing import DiskWriting
+from langgraph_filesystem.state.backends.disk_receiving import DiskReceiving
 from langgraph_filesystem.state.backends.jail import Jail, Unconfined
 from langgraph_filesystem.state.backends.twins import Twins
 
 __all__ = ("FilesystemBackend",)
 
 
-class FilesystemBackend(Twins, DiskWriting):
+class FilesystemBackend(Twins, DiskReceiving):
     """Files below one directory of the host, which has to exist and is held open.
 
     In virtual mode, the default, paths begin at that directory and nothing leads out of it: no
@@ -25,8 +25,15 @@ class FilesystemBackend(Twins, DiskWriting):
     the host's filesystem does not care for renames; with `flush=True` a write waits until the new
     content is on the disk, which takes milliseconds.
 
+    A file or a directory of any size moves from one such backend to another, with modes, times and
+    the links that stay in it. It is copied under a hidden name, with memory for a piece of it, and
+    gets its name when it is whole; only then is the source deleted.
+
     One object serves any number of threads, and any number of processes may have one.
     """
+
+    lasting = True
+    """Files are kept beyond the thread: the model is told so."""
 
     def __init__(
         self,

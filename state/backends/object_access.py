@@ -1,7 +1,7 @@
 """What every operation on objects under keys needs: paths, whole files, why one is missing."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import cached_property
 
@@ -18,10 +18,12 @@ from langgraph_filesystem.state.errors import (
 from langgraph_filesystem.state.io import Io
 from langgraph_filesystem.state.paths import normalize_path
 
-__all__ = ("CHUNK", "Access", "ChangedMeanwhile", "digest_of")
+__all__ = ("CHUNK", "Access", "ChangedMeanwhile", "Tidied", "digest_of")
 
 CHUNK = 1 << 20
 """What is fetched of a file at once. A file that fits in is fetched whole, by one request."""
+
+_MESSAGES = 100
 
 
 class ChangedMeanwhile(BackendFailed):
@@ -31,17 +33,41 @@ class ChangedMeanwhile(BackendFailed):
         super().__init__(f"{path}: somebody else changed it at the same time. Read it again.")
 
 
+class Tidied:
+    """Of which messages the notes were tidied last: what a backend remembers between calls."""
+
+    def __init__(self) -> None:
+        self._messages: dict[Hashable, None] = {}
+
+    def has(self, message: Hashable) -> bool:
+        """Say whether it is among the last ones."""
+        return message in self._messages
+
+    def add(self, message: Hashable) -> None:
+        """Remember one, and forget one that is long ago."""
+        self._messages[message] = None
+        if len(self._messages) > _MESSAGES:
+            # Another thread may be at it: of what is forgotten, the notes are looked at again.
+            self._messages.pop(next(iter(tuple(self._messages))), None)
+
+
 class Access:
     """The files of a store, for the operations of one call."""
 
     def __init__(
-        self, place: Callable[[], Objects], io: Io, limit: int, bookmarks: Bookmarks
+        self,
+        place: Callable[[], Objects],
+        io: Io,
+        limit: int,
+        bookmarks: Bookmarks,
+        tidied: Tidied | None = None,
     ) -> None:
         self._place = place
         self._io = io
         self._limit = limit
         """Bytes up to which a file is taken into memory."""
         self._bookmarks = bookmarks
+        self._tidied = tidied or Tidied()
 
     @cached_property
     def _objects(self) -> Objects:

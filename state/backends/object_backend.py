@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
+from langgraph_filesystem.state.backends.object_access import Tidied
 from langgraph_filesystem.state.backends.object_pages import Bookmarks
 from langgraph_filesystem.state.backends.object_reading import Reading
 from langgraph_filesystem.state.backends.object_writing import Writing
@@ -49,13 +50,15 @@ class ObjectBackend:
             raise ValueError(f"`max_file_size_mb` must be more than 0, not {max_file_size_mb!r}.")
         self._limit = int(max_file_size_mb * (1 << 20))
         self._bookmarks = Bookmarks()
+        self._tidied = Tidied()
 
     def _objects(self, io: Io) -> Objects:
         """Return the place of the files, for one call; raise a `FilesystemError` if it has none."""
         raise NotImplementedError
 
     def _operations(self, io: Io) -> _Operations:
-        return _Operations(lambda: self._objects(io), io, self._limit, self._bookmarks)
+        place = functools.partial(self._objects, io)
+        return _Operations(place, io, self._limit, self._bookmarks, self._tidied)
 
     ls, als = _twins(_Operations.ls)
     read, aread = _twins(_Operations.read)
@@ -65,6 +68,7 @@ class ObjectBackend:
     move, amove = _twins(_Operations.move)
     glob, aglob = _twins(_Operations.glob)
     grep, agrep = _twins(_Operations.grep)
+    inventory, ainventory = _twins(_Operations.inventory)
     digest, adigest = _twins(_Operations.digest)
     recall, arecall = _twins(_Operations.recall)
     upload_files, aupload_files = _twins(_Operations.upload_files)

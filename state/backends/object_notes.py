@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from langgraph_filesystem.state.backends.journal import Change, Journal, Note, verdict
-from langgraph_filesystem.state.backends.object_access import Access, digest_of
+from langgraph_filesystem.state.backends.object_access import Access, Tidied, digest_of
 from langgraph_filesystem.state.backends.objects import Objects
 from langgraph_filesystem.state.backends.protocol import Outcome
 
@@ -20,7 +20,7 @@ class Journaled(Access):
 
     @cached_property
     def _notes(self) -> "_Notes":
-        return _Notes(self._objects)
+        return _Notes(self._objects, self._tidied)
 
     async def recall(self, once: str) -> Outcome | None:
         """Say what is known of a call that may have been carried out already."""
@@ -92,20 +92,25 @@ class Journaled(Access):
 class _Notes:
     """The notes of one place."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: Objects, tidied: Tidied) -> None:
         self._objects = objects
+        self._tidied = tidied
 
     async def begin(self, once: str | None, note: Note) -> None:
         """Note what is about to happen; without a key nothing is noted."""
         if once is None:
             return
-        scope = once.partition(".")[0]
-        sheet = _Sheet(await self._objects.note_names(scope))
+        scope, _, name = once.partition(".")
+        message = self._objects.identity, scope, name.partition(".")[0]
+        # Once a message: one may move thousands of files, and to list the notes is a request.
+        is_tidy = self._tidied.has(message)
+        sheet = _Sheet([] if is_tidy else await self._objects.note_names(scope))
         Journal(sheet).begin(once, note)
         for name, value in sheet.written.items():
             await self._objects.put_note(scope, name, value)
         if sheet.removed:
             await self._objects.remove_notes(scope, sheet.removed)
+        self._tidied.add(message)
 
     async def find(self, once: str) -> Note | None:
         """Return what was noted of a call, if anything."""

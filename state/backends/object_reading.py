@@ -4,6 +4,7 @@ import base64
 from collections.abc import Sequence
 
 from langgraph_filesystem.state.backends.contents import is_binary
+from langgraph_filesystem.state.backends.inventory import Inventory
 from langgraph_filesystem.state.backends.many import each
 from langgraph_filesystem.state.backends.object_access import CHUNK, Access, ChangedMeanwhile
 from langgraph_filesystem.state.backends.object_pages import Page, Place
@@ -94,6 +95,18 @@ class Reading(Access):
         if matches:
             found.files = [entry for entry in found.files if matches(entry.path[skip:])]
         return await search_objects(self._objects, self._io, found, query, self._limit)
+
+    @reports(Inventory)
+    async def inventory(self, path: str) -> Inventory:
+        """Return a file, or every file below a directory."""
+        normal = self._path(path)
+        entry = None if normal == "/" else await self._objects.info(normal)
+        if entry is not None:
+            return Inventory(files=[_info(entry)])
+        found = await self._objects.below(normal)
+        if not found.files:
+            await self._check_directory(normal)
+        return Inventory(files=[_info(entry) for entry in found.files])
 
     async def download_files(self, paths: Sequence[str]) -> list[FileDownloadResponse]:
         """Return the bytes of files."""

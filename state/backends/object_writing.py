@@ -124,7 +124,7 @@ class Writing(Journaled):
                     raise FileExists(end, "Delete it first, or choose another destination.")
                 await self._begin_moving(once, start, end, files)
                 await self._rename(pairs)
-        return MoveResult(path=destination)
+        return MoveResult(path=destination, files=len(pairs))
 
     async def upload_files(
         self, files: Sequence[tuple[str, bytes]], *, once: str | None = None

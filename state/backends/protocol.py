@@ -145,6 +145,10 @@ class MoveResult:
     copied: str | None = None
     """Of a move into the state: that it is only copied, and how many files. The source is deleted
     when the same call comes again with this as `copied`, after the copy was stored."""
+    files: int | None = None
+    """How many files it was, where that is known."""
+    note: str | None = None
+    """What the other place could not hold as it was, if anything."""
 
 
 @dataclass

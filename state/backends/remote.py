@@ -38,6 +38,9 @@ class RemoteBackend(ObjectBackend):
     can't be deleted, so a directory that a console has made stays, empty.
     """
 
+    lasting = True
+    """Files are kept beyond the thread: the model is told so."""
+
     def __init__(self, store: Any, prefix: str = "", *, max_file_size_mb: float = 10) -> None:
         """Make a backend on a remote store.
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import re
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
@@ -11,6 +12,7 @@ from langgraph_filesystem.state.backends.bubblewrap import SandboxUnavailable, f
 from langgraph_filesystem.state.backends.commands import (
     DEFAULT_TIMEOUT,
     MAX_OUTPUT_BYTES,
+    ROOT_VARIABLE,
     DiskWithCommands,
     signal_name,
 )
@@ -86,9 +88,10 @@ class SandboxBackend(DiskWithCommands):
     install or to enable: commands are never run without it.
 
     Paths: mounted at `/repo`, the directory is at `/repo` for commands too. Mounted at `/`, it is
-    at `/workspace` for commands, which run there, and what lies in it is also found right below
-    `/`, next to the system. What a command makes directly below `/` is there for the others once
-    the command has ended by itself. Paths with `/workspace` work for the file operations too.
+    at `/workspace` for commands, which run there, and what lies in it (its first 400 entries) is
+    also found right below `/`, next to the system. What a command makes directly below `/` is there
+    for the others once the command has ended by itself. Paths with `/workspace` work for the file
+    operations too. In `$FILES_ROOT` commands find where the directory is.
     """
 
     def __init__(
@@ -121,6 +124,11 @@ class SandboxBackend(DiskWithCommands):
         self._place: str | None = None
         self._bubblewrap = self._working()
 
+    @property
+    def place(self) -> str:
+        """Where commands find what the file operations call `/`: where it is mounted."""
+        return self._place or "/"
+
     def mounted_at(self, prefix: str) -> Self:
         """Return the backend for a mount: commands find the directory where the graph has it."""
         if prefix != "/" and is_reserved(prefix):
@@ -146,7 +154,7 @@ class SandboxBackend(DiskWithCommands):
                 *(self._bubblewrap, *options, "--"),
                 *("/bin/sh", "-c", script, "sh", command, view.place, *names),
             ],
-            self._env,
+            {ROOT_VARIABLE: view.place, **self._env},
             inputs={**INPUTS, _HEAD: _words(view.head()), _TAIL: _words(view.tail())},
             limits={**self._limits, "memory": view.memory},
             entries=view.bound(),
@@ -159,9 +167,16 @@ class SandboxBackend(DiskWithCommands):
             memory=self._limits["memory"] * _MEGABYTE,
             network=self._network,
             read_only=self._read_only,
-            hidden=[RESERVED] if RESERVED in names else [],
+            hidden=self._hidden(),
             names=None if self._place else self._names_at_top(names),
         )
+
+    def _hidden(self) -> list[str]:
+        """Return the directories of ours. What a command put in the place of one is not covered."""
+        with contextlib.suppress(OSError):
+            status = os.stat(RESERVED, dir_fd=self._jail.root, follow_symlinks=False)
+            return [RESERVED] if stat.S_ISDIR(status.st_mode) else []
+        return []
 
     def _free_place(self) -> str:
         second = self._jail.second if isinstance(self._jail, JailOfCommands) else None

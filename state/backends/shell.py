@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from langgraph_filesystem.state.backends.commands import (
     DEFAULT_TIMEOUT,
     MAX_OUTPUT_BYTES,
+    ROOT_VARIABLE,
     DiskWithCommands,
 )
 from langgraph_filesystem.state.backends.processes import Job
@@ -33,11 +34,12 @@ class LocalShellBackend(DiskWithCommands):
     Of the environment it gets what is harmless (`PATH`, `HOME`, `LANG`, ...) and what is given as
     `env`, so that no key of yours is printed by chance; `inherit_env=True` passes on all of it.
 
-    Paths: a relative path is the same in a command and for the file operations, and the file
-    operations know an absolute path that a command printed. The paths that begin at the directory
-    (`/notes.txt`) are nothing to a command. They are the same for both if the directory is mounted
-    at its own path, `{"/srv/repo": LocalShellBackend("/srv/repo")}`, with `virtual_mode=False`
-    where paths are the host's, or in a `SandboxBackend`.
+    Paths: what the file operations call `/work/src/a.py`, mounted at `/work`, is `src/a.py` for a
+    command, and `$FILES_ROOT/src/a.py` wherever it has gone: on the host nothing is at `/work`. The
+    model is told so, and again when a command fails that has such a path in it. An absolute path
+    that a command printed leads the file operations to the same file. Paths are simply the same for
+    both in a `SandboxBackend`, with `virtual_mode=False` at `/`, where they are the host's, and if
+    the directory is mounted at its own path: `{"/srv/repo": LocalShellBackend("/srv/repo")}`.
     """
 
     def __init__(
@@ -59,9 +61,15 @@ class LocalShellBackend(DiskWithCommands):
             paths=[path] if path != "/" else [],
             timeout=timeout,
             max_output_bytes=max_output_bytes,
-            env={**_inherited(inherit_env), **(env or {})},
+            env={**_inherited(inherit_env), ROOT_VARIABLE: path, **(env or {})},
             max_file_size_mb=max_file_size_mb,
         )
+        self._place = path if virtual_mode else "/"
+
+    @property
+    def place(self) -> str:
+        """Where commands find what the file operations call `/`: a path of the host."""
+        return self._place
 
     async def _job(self, command: str) -> Job:
         return Job(["/bin/sh", "-c", command], self._env)

@@ -3,10 +3,12 @@
 import base64
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from datetime import UTC, datetime
 from typing import Any
 
+from langgraph_filesystem.state.backends.contents import not_text_of
+from langgraph_filesystem.state.backends.inventory import Inventory
 from langgraph_filesystem.state.backends.protocol import (
     DeleteResult,
     EditResult,
@@ -29,7 +31,6 @@ from langgraph_filesystem.state.errors import (
     FilesystemError,
     IsDirectory,
     NotDirectory,
-    NotText,
 )
 from langgraph_filesystem.state.files import FileData, FileEdit, Files, file_bytes
 from langgraph_filesystem.state.globs import compile_glob
@@ -145,7 +146,7 @@ class BoundStateBackend(OverFiles):
         """Replace exact text; the update holds the edit, not the file."""
         key, file = self._file(file_path)
         if file.get("encoding", "utf-8") == "base64":
-            raise NotText(key, len(file_bytes(file)))
+            raise not_text_of(key, file["content"])
         _encodable(key, new_string)
         edit, count = plan_edit(key, file["content"], old_string, new_string, replace_all)
         update = FileEdit(edits=[edit], modified_at=_now())
@@ -174,7 +175,14 @@ class BoundStateBackend(OverFiles):
         for key in moved:
             # A directory may hold paths that get too long at another place.
             update[normalize_path(end + key[len(start.rstrip("/")) :])] = self._files[key]
-        return MoveResult(path=destination, files_update=update)
+        return MoveResult(path=destination, files_update=update, files=len(moved))
+
+    @reporting(Inventory)
+    def inventory(self, path: str) -> Inventory:
+        """Return a file, or every file below a directory."""
+        key = self._key(path)
+        keys = [key] if key in self._files else list(self._below(self._directory(path)))
+        return Inventory(files=[self._info(key) for key in keys])
 
     @reporting(GlobResult)
     def glob(self, pattern: str, path: str | None = None) -> GlobResult:
@@ -217,15 +225,20 @@ class BoundStateBackend(OverFiles):
 
     def upload_files(self, files: Sequence[tuple[str, bytes]]) -> list[FileUploadResponse]:
         """Store bytes as files: as text where they are text."""
-        return [self._upload(path, content) for path, content in files]
+        # Found once for many: to look for each among thousands of files takes far longer.
+        many = len(files) > 1
+        directories = {above for key in self._files for above in ancestors(key)} if many else None
+        return [self._upload(path, content, directories) for path, content in files]
 
     def download_files(self, paths: Sequence[str]) -> list[FileDownloadResponse]:
         """Return the bytes of files."""
         return [self._download(path) for path in paths]
 
-    def _upload(self, path: str, content: bytes) -> FileUploadResponse:
+    def _upload(
+        self, path: str, content: bytes, directories: Set[str] | None
+    ) -> FileUploadResponse:
         try:
-            key = self._writable(path)
+            key = self._writable(path, directories)
         except IsDirectory:
             return FileUploadResponse(path, error="is_directory")
         except FilesystemError:
@@ -274,11 +287,15 @@ class BoundStateBackend(OverFiles):
             raise FileNotFound(key)
         return key
 
-    def _writable(self, path: str) -> str:
+    def _writable(self, path: str, directories: Set[str] | None = None) -> str:
         key = self._key(path)
         if key in self._files:
             return key
-        if self._is_root(key) or next(self._below(key), None) is not None:
+        if directories is None:
+            is_directory = next(self._below(key), None) is not None
+        else:
+            is_directory = key in directories
+        if is_directory or self._is_root(key):
             raise IsDirectory(key)
         for above in ancestors(key):
             if above in self._files:

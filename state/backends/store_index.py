@@ -54,6 +54,10 @@ class Index:
         [found] = await self._batch([self.look_below(path)])
         return bool(found)
 
+    async def directories(self) -> set[str]:
+        """Return every path that a marker is below; this is not checked."""
+        return {above for path in await self._markers() for above in ancestors(path)}
+
     def look_below(self, path: str) -> SearchOp:
         """Return what finds a marker below a path."""
         below = {_directory_key(path): "y"}

@@ -1,6 +1,6 @@
 """A namespace of a LangGraph store as objects under keys."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from langgraph.store.base import BaseStore, GetOp, Op, PutOp, SearchOp
@@ -20,6 +20,8 @@ __all__ = ("StoreObjects",)
 _MAX_KEY_BYTES = 1_800
 """PostgreSQL takes no more than some 2,700 for the namespace and the key together."""
 _TRIES = 20
+_FEW = 8
+"""Paths up to which a store is asked for each whether something is below it."""
 _MANY, _MANY_BYTES = 50, 8 << 20
 """Items, and bytes of them, that go into one batch."""
 
@@ -160,23 +162,30 @@ class StoreObjects:
 
     async def survey(self, paths: Sequence[str]) -> list[Survey]:
         """Say what is at paths: with one batch for some of them."""
+        # A store goes through all of its markers for each that it looks for.
+        directories = await self._index.directories() if len(paths) > _FEW else None
         surveys: list[Survey] = []
         for start in range(0, len(paths), _MANY):
-            surveys += await self._survey(paths[start : start + _MANY])
+            surveys += await self._survey(paths[start : start + _MANY], directories)
         return surveys
 
-    async def _survey(self, paths: Sequence[str]) -> list[Survey]:
+    async def _survey(self, paths: Sequence[str], directories: Set[str] | None) -> list[Survey]:
         above = sorted({step for path in paths for step in ancestors(path)})
         gets = [GetOp(self._namespace, key, self._refresh) for key in (*paths, *above)]
-        looks = [self._index.look_below(path) for path in paths]
+        looks = [self._index.look_below(path) for path in paths] if directories is None else []
         found = await self._batch([*gets, *looks])
         items = zip((*paths, *above), found, strict=False)
         files = {key for key, item in items if item is not None and blob_of(item) is not None}
+        if directories is None:
+            pairs = zip(paths, found[len(gets) :], strict=True)
+            directories = {path for path, below in pairs if below}
         return [
             Survey(
-                path in files, bool(below), next(filter(files.__contains__, ancestors(path)), None)
+                path in files,
+                path in directories,
+                next(filter(files.__contains__, ancestors(path)), None),
             )
-            for path, below in zip(paths, found[len(gets) :], strict=True)
+            for path in paths
         ]
 
     async def note_names(self, directory: str) -> list[str]:

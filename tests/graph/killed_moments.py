@@ -15,6 +15,7 @@ from typing import Any
 from langchain_core.messages import HumanMessage, ToolMessage
 
 from langgraph_filesystem import create_filesystem_agent
+from langgraph_filesystem.state import copies
 from langgraph_filesystem.state.backends.composite import CompositeBackend
 from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
 from langgraph_filesystem.state.backends.state import StateBackend
@@ -41,6 +42,11 @@ MOVE_SCRIPT = [
         call("ls", "3", path="/out"),
     )
 ]
+MANY = {f"/in/{number % 3}/{number}": f"{number}\n" for number in range(5)}
+MANY_SCRIPT = [says(call("move", "1", source="/in", destination="/m/out"))]
+DISK_SCRIPT = [says(call("move", "1", source="/m/many", destination="/n/deep/many"))]
+SCRIPTS = {"moves": MOVE_SCRIPT, "edits": EDIT_SCRIPT, "batches": MANY_SCRIPT, "trees": DISK_SCRIPT}
+STEPS = ("delete", "edit", "upload_files")
 NAMESPACE = ("killed",)
 
 
@@ -91,7 +97,8 @@ class Place:
         self.database = database
         self.has_all_moments = moments == "all"
         self.kind = kind
-        self.script = {"moves": MOVE_SCRIPT, "edits": EDIT_SCRIPT}[what]
+        self.script = SCRIPTS[what]
+        self.files = MANY if what == "batches" else {}
 
     def agent(self, number: int, opened: Any, fuse: Fuse) -> Any:
         """Return the agent of a thread."""
@@ -106,13 +113,25 @@ class Place:
     def mounts(self, number: int, store: Any, fuse: Fuse) -> dict[str, Any]:
         """Return the mounts of a thread."""
         backend = self.backend(number, store)
-        for method in ("delete", "edit"):
-            setattr(backend, method, fuse.around(getattr(backend, method)))
+        for method in STEPS:
+            # A disk takes the files of a batch one by one: it may die between two of them.
+            step = "_upload" if method == "upload_files" and hasattr(backend, "_upload") else method
+            setattr(backend, step, fuse.around(getattr(backend, step)))
         if self.kind == "foreign":
             return {"/m": Unjournaled(backend)}
         if self.kind == "composite":
             return {"/": lambda _: CompositeBackend(StateBackend(), {"/m": backend})}
+        if self.script is DISK_SCRIPT:
+            end = self.second(number)
+            end.receive = fuse.around(end.receive)  # type: ignore[method-assign]
+            return {"/m": backend, "/n": end}
         return {"/m": backend}
+
+    def second(self, number: int) -> FilesystemBackend:
+        """Return the backend of a thread to which a disk moves files."""
+        root = self.database.parent / f"others-{number}"
+        root.mkdir(exist_ok=True)
+        return FilesystemBackend(root)
 
     def backend(self, number: int, store: Any) -> Any:
         """Return the backend that has the files of a thread."""
@@ -131,7 +150,8 @@ def live(place: Place, number: int, fuse: Fuse) -> None:
         begun = agent.get_state(config).created_at is not None
         for method in ("put", "put_writes") if place.has_all_moments else ():
             setattr(opened.checkpointer, method, fuse.around(getattr(opened.checkpointer, method)))
-        agent.invoke(None if begun else {"messages": [HumanMessage("go", id="go")]}, config)
+        given: Any = {"messages": [HumanMessage("go", id="go")], "files": place.files}
+        agent.invoke(None if begun else given, config)
 
 
 def life(place: Place, number: int, moments: int) -> bool:
@@ -158,17 +178,23 @@ def outcome(place: Place, number: int) -> dict[str, Any]:
     with open_database(place.database) as opened:
         state = place.agent(number, opened, Fuse(0)).get_state(config)
         backend = place.backend(number, opened.store)
-        left = [info["path"] for info in backend.glob("**/*").matches]
-        contents = [found.content for found in backend.download_files(left)]
+        left, others = _contents(backend), _contents(place.second(number))
     answers = [m for m in state.values["messages"] if isinstance(m, ToolMessage)]
     return {
         "next": list(state.next),
         "answers": {m.tool_call_id: m.text for m in answers},
         "count": len(answers),
-        "files": {path: file["content"] for path, file in state.values["files"].items()},
-        "left": {path: repr(content) for path, content in zip(left, contents, strict=True)},
+        "files": {path: file["content"] for path, file in state.values.get("files", {}).items()},
+        "left": left,
+        "others": others,
         "seen": [name for name in state.values.get("seen", {}) if not name.startswith("/")],
     }
+
+
+def _contents(backend: Any) -> dict[str, str]:
+    paths = [info["path"] for info in backend.glob("**/*").matches]
+    found = backend.download_files(paths)
+    return {path: repr(one.content) for path, one in zip(paths, found, strict=True)}
 
 
 def outcomes_of(place: Place) -> list[dict[str, Any]]:
@@ -187,6 +213,7 @@ def outcomes_of(place: Place) -> list[dict[str, Any]]:
 
 def main(directory: Path, moments: str, cases: list[str]) -> None:
     """Print the outcomes of each case: what is done on which kind of mount."""
+    copies._BATCH_FILES = 2  # so that a few files are several batches
     found = {}
     for case in cases:
         (directory / case).mkdir(parents=True)

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.graph.killed_moments import FILES, MANY
+
 MOVES = ["moves-disk", "moves-store", "moves-foreign", "moves-composite"]
 
 
@@ -49,6 +51,36 @@ def check_edits(outcomes: list[dict[str, Any]]) -> None:
         assert outcome["count"] == len(answers) == 4
 
 
+def check_batches(outcomes: list[dict[str, Any]]) -> None:
+    before = {path: repr(content) for path, content in FILES.items()}
+    arrived = {f"/out{path[3:]}": repr(text.encode()) for path, text in MANY.items()}
+    for outcome in outcomes:
+        assert outcome["next"] == []
+        assert outcome["files"] == {}
+        assert outcome["left"] == before | arrived
+        assert outcome["answers"] == {"1": "Moved /in to /m/out (5 files)."}
+
+
+def check_trees(outcomes: list[dict[str, Any]]) -> None:
+    for outcome in outcomes:
+        assert outcome["next"] == []
+        assert list(outcome["left"]) == ["/one"]
+        assert outcome["others"] == {
+            "/deep/many/a": repr(b"a\r\n"),
+            "/deep/many/deep/b": repr(b"\xff\x00"),
+        }
+        assert outcome["answers"] == {"1": "Moved /m/many to /n/deep/many (2 files)."}
+
+
+def test_moves_of_many_batches_and_from_disk_to_disk_killed_at_the_mount_are_finished(
+    tmp_path: Path,
+) -> None:
+    found = outcomes_of(tmp_path, "mount", "batches-disk", "trees-disk")
+    assert len(found["batches-disk"]) == 11  # before and after each file, and at last not at all
+    check_batches(found["batches-disk"])
+    check_trees(found["trees-disk"])
+
+
 def test_moves_into_the_state_and_edits_killed_at_the_mount_are_finished(tmp_path: Path) -> None:
     found = outcomes_of(tmp_path, "mount", *MOVES, "edits-store")
     check_edits(found.pop("edits-store"))
@@ -60,6 +92,15 @@ def test_moves_into_the_state_and_edits_killed_at_the_mount_are_finished(tmp_pat
 @pytest.mark.parametrize("case", MOVES)
 def test_a_move_into_the_state_killed_at_any_moment_is_finished(case: str, tmp_path: Path) -> None:
     check_moves(outcomes_of(tmp_path, "all", case)[case])
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("case", ["batches-disk", "batches-store", "trees-disk"])
+def test_a_move_out_of_the_state_or_between_disks_killed_at_any_moment_is_finished(
+    case: str, tmp_path: Path
+) -> None:
+    check = check_trees if case == "trees-disk" else check_batches
+    check(outcomes_of(tmp_path, "all", case)[case])
 
 
 @pytest.mark.soak

@@ -259,6 +259,79 @@ async def test_what_goes_wrong_is_a_reply_that_names_the_path(
     assert found[-1].text.startswith("     1\tx x\n")
 
 
+@pytest.mark.parametrize("kind", [FilesystemBackend, LocalShellBackend])
+@pytest.mark.parametrize("prefix", ["/", "/m"])
+@modes
+async def test_no_answer_shows_where_the_root_is_on_the_host(
+    kind: Any, prefix: str, mode: str, tmp_path: Path
+) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "a").write_text("x x\n")
+    (tmp_path / "out").symlink_to("/etc")
+    mounts = {prefix: kind(root_dir=tmp_path, virtual_mode=True)}
+    here = prefix.rstrip("/")
+    turns = [
+        turn
+        for path in (f"{here}/{name}" for name in ("gone", "d", "a", "out/passwd", "a/b"))
+        for turn in (
+            call("ls", path=path),
+            read(path),
+            read(path, offset=99),
+            write(path, "new"),
+            call("edit_file", file_path=path, old_string="x", new_string="z"),
+            call("glob", pattern="*", path=path),
+            grep("x", path),
+            call("move", source=path, destination=f"{here}/a/x"),
+            call("delete", file_path=path) if "gone" in path else call("ls", path=path),
+        )
+    ]
+    found = await replies(mode, mounts, *turns)
+    assert sum(reply.status == "error" for reply in found) > 20
+    assert not [reply.text for reply in found if str(tmp_path) in reply.text]
+    texts = [reply.text for reply in found if reply.status == "error"]
+    assert f"Error: Error writing file '{here}/d': [Errno 21] Is a directory: '{here}/d'" in texts
+    assert any(text.endswith(f"outside root directory: {prefix}") for text in texts)
+
+
+class Searching(Shelf):
+    """A search that could not read every file, and says so."""
+
+    def grep(self, pattern: str, path: str | None = None, glob: str | None = None) -> Any:
+        found = super().grep(pattern, path, glob)
+        found.error = "Not all files were searched:\n- /d/no: denied\n- /e: denied"
+        return found
+
+
+@modes
+async def test_a_search_that_could_not_read_all_files_shows_what_it_found(mode: str) -> None:
+    mounts = {"/m": Searching(a="x\n")}
+    found = await replies(mode, mounts, grep("x", "/m"), grep("y", "/m"))
+    note = r"/m: Not all files were searched:\n- /m/d/no: denied\n- /m/e: denied"
+    assert found[0].text == f"/m/a:1:x\n[{note}]"
+    assert (found[1].status, found[1].text) == ("error", f"Error: {note.removeprefix('/m: ')}")
+
+
+@pytest.mark.parametrize("made", [filesystem, store, shell])
+@modes
+async def test_what_is_no_text_is_not_edited_but_can_be_replaced(
+    made: Any, mode: str, tmp_path: Path
+) -> None:
+    mounts, here = made(tmp_path)
+    path = f"{here}/l1.txt"
+    mounts["/m"].upload_files([("/l1.txt", "caf\xe9\n".encode("latin-1"))])
+    found = await replies(
+        mode,
+        mounts,
+        call("edit_file", file_path=path, old_string="c", new_string="d"),
+        read(path),
+        write(path, "new\n", overwrite=True),
+    )
+    said = f"Error: {path}: text that is not UTF-8 (5 bytes), which can't be read or edited"
+    assert found[0].text.startswith(said)
+    assert found[1].text.startswith(said)
+    assert found[2].status == "success"
+
+
 @pytest.mark.parametrize("made", [shell, sandbox])
 @modes
 async def test_commands_run_where_the_files_are(made: Any, mode: str, tmp_path: Path) -> None:

@@ -1,11 +1,20 @@
 """`edit_file`: exact text gives way, in a file whose content is known."""
 
+import base64
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
+from langgraph.store.memory import InMemoryStore
+from obstore.store import MemoryStore
 
-from langgraph_filesystem import create_filesystem_agent
+from langgraph_filesystem import (
+    FilesystemBackend,
+    RemoteBackend,
+    StoreBackend,
+    create_filesystem_agent,
+)
 from tests.nodes.backends import Shelf
 from tests.scripted import ScriptedModel, answers, arun, call, run, says
 
@@ -56,7 +65,7 @@ def test_a_diff_that_would_take_too_long_is_left_out() -> None:
         ({"file_path": "/d"}, "/d: is a directory, not a file"),
         ({"file_path": "/"}, "/: is a directory, not a file"),
         ({"file_path": "/m"}, "/m: "),
-        ({"file_path": "/b.bin"}, "/b.bin: binary content (1 bytes)"),
+        ({"file_path": "/b.bin"}, "/b.bin: text that is not UTF-8 (1 bytes)"),
         ({"new_string": None}, "`new_string`: Input should be a valid string"),
     ],
 )
@@ -196,3 +205,40 @@ def test_a_backend_file_changed_by_others_must_be_read_again(saver: Any) -> None
     state = agent.invoke({"messages": [HumanMessage("edit")]}, config)
     assert "has changed since" in answers(state)[-1].text
     assert shelf.files == {"/a": b"one, changed"}
+
+
+LATIN = "caf\xe9\n".encode("latin-1")
+NO_TEXT = {
+    "latin": (LATIN, "text that is not UTF-8 (5 bytes)"),
+    "late": (b"line\n" * 5_000 + LATIN, "text that is not UTF-8 (25,005 bytes)"),
+    "binary": (b"a\0b", "binary content (3 bytes)"),
+}
+
+
+@pytest.mark.parametrize("kind", ["state", "disk", "store", "remote"])
+@pytest.mark.parametrize("what", NO_TEXT)
+def test_what_is_no_text_is_refused_at_once_and_not_to_be_read_first(
+    kind: str, what: str, tmp_path: Path
+) -> None:
+    content, why = NO_TEXT[what]
+    kept: Any = {
+        "disk": lambda: FilesystemBackend(tmp_path),
+        "store": lambda: StoreBackend(("n",), store=InMemoryStore()),
+        "remote": lambda: RemoteBackend(MemoryStore()),
+    }
+    if kind == "state":
+        data = {"content": base64.b64encode(content).decode(), "encoding": "base64"}
+        options: Any = {"files": {"/m/a": data}}
+    else:
+        backend = kept[kind]()
+        backend.upload_files([("/a", content)])
+        options = {"mounts": {"/m": backend}}
+    first, second = edit("a", "b", "/m/a"), edit("a", "b", "/m/a")
+    replies = answers(run(first, call("read_file", file_path="/m/a"), second, **options))
+    for reply in replies:
+        assert reply.status == "error"
+        assert reply.text.startswith(f"Error: /m/a: {why}, which can't be read or edited as text.")
+
+
+def test_a_text_that_was_not_read_is_still_to_be_read_first() -> None:
+    assert "it has not been read" in answers(run(edit("x", "y"), files={"/a": "x"}))[0].text

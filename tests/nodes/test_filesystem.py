@@ -31,7 +31,8 @@ async def test_without_a_shell_nothing_can_be_executed() -> None:
     with pytest.raises(Unsupported):
         await filesystem().execute("ls", None)
     shell = Shell("hi")
-    response = await filesystem(mounts={"/w": shell}).execute("ls", 5, unknown=1)
+    response, hint = await filesystem(mounts={"/w": shell}).execute("ls", 5, unknown=1)
+    assert hint == ""
     assert (response.output, shell.asked) == ("hi", [{"command": "ls", "timeout": 5}])
 
 

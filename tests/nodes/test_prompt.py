@@ -1,12 +1,20 @@
 """What the model is told: exactly what exists, behind what the user says."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import SystemMessage
+from obstore.store import MemoryStore
 
-from langgraph_filesystem import deploy
+from langgraph_filesystem import (
+    CompositeBackend,
+    FilesystemBackend,
+    LocalShellBackend,
+    RemoteBackend,
+    deploy,
+)
 from langgraph_filesystem.nodes.operations import OPERATIONS
 from langgraph_filesystem.nodes.prompt import filesystem_prompt, system_message
 from langgraph_filesystem.state.backends.state import StateBackend
@@ -22,7 +30,7 @@ from tests.snapshots import assert_snapshot
         ("prompt_read_only.md", ["ls", "read_file"], {}),
         (
             "prompt_mounts.md",
-            ["ls", "grep"],
+            ["ls", "write_file", "grep"],
             {"/box": StateBackend(), "/made": lambda runtime: None, "/memories": StoreBackend()},
         ),
     ],
@@ -51,8 +59,47 @@ def test_only_a_backend_that_says_so_outlasts_the_conversation(
 ) -> None:
     shelf: Any = Shelf(**said)
     assert (
-        "`/shelf/` outlasts" in filesystem_prompt(["ls"], Mounts({"/shelf": shelf}).all)
+        "`/shelf/` outlasts" in filesystem_prompt(["write_file"], Mounts({"/shelf": shelf}).all)
     ) is told
+
+
+def lasting(mounts: dict[str, Any], *operations: str) -> str | None:
+    section = filesystem_prompt(operations or ["write_file"], Mounts(mounts).all)
+    found = re.findall(r"^- (.*) outlasts this conversation", section, re.MULTILINE)
+    return found[0] if found else None
+
+
+def test_what_lasts_is_named_for_every_backend_that_keeps_files(tmp_path: Path) -> None:
+    store, disk, thread = StoreBackend(), FilesystemBackend(tmp_path), StateBackend()
+    shell, remote = LocalShellBackend(tmp_path), RemoteBackend(MemoryStore())
+    unknown: Any = lambda runtime: store  # noqa: E731
+    assert lasting({}) is None
+    assert lasting({"/": store}) == lasting({"/": disk}) == "What you keep in files"
+    assert lasting({"/d": disk, "/r": remote, "/s": shell, "/t": thread}) == (
+        "What you keep in `/d/`, `/r/`, `/s/`"
+    )
+    assert lasting({"/": disk, "/t": thread, "/u": unknown}) == (
+        "What you keep outside of `/t/`, `/u/`"
+    )
+    assert lasting({"/d": disk, "/d/t": thread, "/d/s": store}) == (
+        "What you keep in `/d/`, `/d/s/`, but not in `/d/t/`,"
+    )
+    composite = CompositeBackend(thread, {"/memories": store})
+    assert lasting({"/": composite}) == "What you keep in `/memories/`"
+
+
+def test_of_a_factory_only_what_it_says_is_told() -> None:
+    def factory(runtime: Any) -> Any:
+        return StoreBackend()
+
+    assert lasting({"/made": factory}) is None
+    factory.lasting = True  # type: ignore[attr-defined]
+    assert lasting({"/made": factory}) == "What you keep in `/made/`"
+
+
+@pytest.mark.parametrize("operations", [["ls", "read_file", "glob", "grep"], ["ls", "delete"]])
+def test_nothing_outlasts_where_nothing_can_be_kept(operations: list[str]) -> None:
+    assert lasting({"/memories": StoreBackend()}, *operations) is None
 
 
 def test_the_model_of_the_deployed_graph_is_told_that_memories_last() -> None:

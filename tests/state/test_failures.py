@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from langgraph.errors import GraphInterrupt
 
-from langgraph_filesystem.state.errors import FilesystemError
-from langgraph_filesystem.state.failures import attempted, said
+from langgraph_filesystem.state.errors import BackendFailed, FilesystemError
+from langgraph_filesystem.state.failures import attempted, reworded, said
 
 
 async def raising(error: BaseException) -> None:
@@ -71,3 +71,17 @@ class Silent(Exception):
 )
 def test_an_error_says_its_kind_and_no_path_of_the_host(error: Exception, words: str) -> None:
     assert said(error) == words
+
+
+async def test_an_error_is_raised_in_other_words_where_there_are_some() -> None:
+    def reword(text: str) -> str:
+        return text.replace("/srv/repo", "/work")
+
+    with pytest.raises(BackendFailed, match=r"^/work/a: ValueError: in /work$"):
+        await reworded(raising(ValueError("in /srv/repo")), "/work/a", reword)
+    with pytest.raises(ValueError, match=r"in /srv$"):
+        await reworded(raising(ValueError("in /srv")), "/work/a", reword)
+    with pytest.raises(FilesystemError, match="/srv/repo"):
+        await reworded(raising(FilesystemError("/srv/repo")), "/work/a", reword)
+    with pytest.raises(GraphInterrupt):
+        await reworded(raising(GraphInterrupt()), "/work/a", reword)

@@ -286,3 +286,19 @@ def test_a_result_that_its_mount_refused_stays_where_it_is_found() -> None:
     )
     assert answers(state)[0].status == "error"
     assert contents(state) == {"/large_tool_results/c1": "text"}
+
+
+def test_what_comes_to_the_source_while_it_is_copied_is_not_deleted_with_it(tmp_path: Path) -> None:
+    class Meanwhile(Shelf):
+        def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
+            (tmp_path / "d" / "new").write_text("new")
+            return super().upload_files(files)
+
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "f").write_text("text")
+    shelf = Meanwhile()
+    mounts = {"/m": FilesystemBackend(tmp_path), "/n": shelf}
+    [reply] = answers(run(move("/m/d", "/n/d"), mounts=mounts))
+    assert "Copied to /n/d, but the source is left: /m/d was changed meanwhile." in reply.text
+    assert sorted(os.listdir(tmp_path / "d")) == ["f", "new"]
+    assert shelf.files == {"/d/f": b"text"}

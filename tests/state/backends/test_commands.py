@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from langgraph_filesystem.state.backends.commands import DiskWithCommands
+from langgraph_filesystem.state.backends.jail import RESERVED
 from langgraph_filesystem.state.backends.protocol import ExecuteResponse, Outcome
 from langgraph_filesystem.state.backends.sandbox import SandboxBackend
 from langgraph_filesystem.state.backends.shell import LocalShellBackend
@@ -27,6 +28,8 @@ def shell(request: pytest.FixtureRequest, tmp_path: Path) -> DiskWithCommands:
         ("exit 137", 137, None),
         ("exit 255", 255, None),
         ("no-such-command-there", 127, None),
+        ("-c", 127, None),
+        ("--version; exit 4", 4, None),
         ("kill -KILL $$", None, "SIGKILL"),
         ("kill -SEGV $$", None, "SIGSEGV"),
         ("kill -ABRT $$", None, "SIGABRT"),
@@ -39,6 +42,32 @@ def test_a_status_and_a_signal_are_told_apart(
 ) -> None:
     response = shell.execute(command)
     assert (response.exit_code, response.signal, response.timed_out) == (code, name, False)
+
+
+def test_commands_are_told_where_the_directory_is(shell: DiskWithCommands) -> None:
+    assert shell.write("/sub/a b.txt", "text\n").error is None
+    assert shell.execute('cd / && cat "$FILES_ROOT/sub/a b.txt"').output == "text\n"
+    placed = shell.mounted_at("/repo")
+    assert placed.execute('cd /; cat "$FILES_ROOT/sub/a b.txt"').output == "text\n"
+
+
+@pytest.mark.parametrize("kind", BACKENDS)
+def test_a_variable_of_that_name_can_be_given(kind: Any, tmp_path: Path) -> None:
+    shell = kind(tmp_path, env={"FILES_ROOT": "mine"})
+    assert shell.execute("echo $FILES_ROOT").output == "mine\n"
+
+
+@pytest.mark.parametrize("make", ["ln -s /etc {}", "echo x > {}", "mkfifo {}"])
+def test_what_a_command_puts_in_the_place_of_our_notes_leads_nowhere(
+    shell: DiskWithCommands, make: str, tmp_path: Path
+) -> None:
+    assert shell.execute(make.format(RESERVED)).exit_code == 0
+    refused = shell.write("/a", "x", once="scope.group.1")
+    assert "could not be noted first" in str(refused.error)
+    # A command can still be run, and take it away.
+    assert shell.execute(f"rm {RESERVED}").exit_code == 0
+    assert shell.write("/a", "x", once="scope.group.1").error is None
+    assert (tmp_path / "a").read_text() == "x"
 
 
 @pytest.mark.parametrize(

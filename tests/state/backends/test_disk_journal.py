@@ -202,3 +202,18 @@ def test_a_full_disk_keeps_nobody_from_deleting(
     assert backend.edit("/file", "one", "two", once="s.g.0").error is not None
     assert backend.delete("/file", once="s.g.1").error is None
     assert not (place.root / "file").exists()
+
+
+@pytest.mark.parametrize("name", ["file", "directory"])
+def test_what_was_received(backend: FilesystemBackend, place: Place, name: str) -> None:
+    (place.root / "directory").mkdir()
+    status = os.stat(place.root / name)
+    backend._journal.begin_receive(None, "/new", status)
+    assert backend.recall("s.g.0") is None
+    backend._journal.begin_receive("s.g.0", "/new", status)
+    assert backend.recall("s.g.0") is None
+    (place.root / name).rename(place.root / "new")
+    assert backend.recall("s.g.0") == DONE
+    (place.root / "new").rename(place.root / "away")
+    (place.root / "new").write_text("something else")
+    assert backend.recall("s.g.0") == UNKNOWN

@@ -7,6 +7,7 @@ from langgraph_filesystem.state.backends.object_access import (
     CHUNK,
     Access,
     ChangedMeanwhile,
+    Tidied,
     digest_of,
 )
 from langgraph_filesystem.state.backends.object_pages import Bookmarks
@@ -114,3 +115,12 @@ def test_the_place_is_asked_for_when_it_is_needed() -> None:
     access = Access(nowhere, IO, LIMIT, Bookmarks())
     with pytest.raises(BackendFailed):
         access._path("/a")
+
+
+def test_of_many_messages_the_last_ones_are_remembered() -> None:
+    tidied = Tidied()
+    for number in range(1_000):
+        tidied.add(number)
+    assert tidied.has(999)
+    assert tidied.has(900)
+    assert not tidied.has(0)

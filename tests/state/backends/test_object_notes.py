@@ -3,7 +3,7 @@
 import pytest
 from obstore.store import MemoryStore
 
-from langgraph_filesystem.state.backends.object_access import digest_of
+from langgraph_filesystem.state.backends.object_access import Tidied, digest_of
 from langgraph_filesystem.state.backends.object_notes import Journaled
 from langgraph_filesystem.state.backends.object_pages import Bookmarks
 from langgraph_filesystem.state.backends.obstore_objects import ObstoreObjects
@@ -183,3 +183,31 @@ async def test_edits_of_one_file_are_known_after_a_crash(mode: str) -> None:
     else:
         found = [await backend.arecall(key) for key in keys]
     assert found == [Outcome(finished=True, occurrences=1)] * 3
+
+
+class Listed(ObstoreObjects):
+    """Counts how often all notes of a thread are listed."""
+
+    lists = 0
+
+    async def note_names(self, directory: str) -> list[str]:
+        self.lists += 1
+        return await super().note_names(directory)
+
+
+async def test_notes_are_looked_through_once_a_message_however_many_it_makes() -> None:
+    objects, tidied = Listed(ObstoreClient(MemoryStore()), "", IO), Tidied()
+
+    async def begin(once: str) -> None:
+        # As many calls of one backend do.
+        journaled = Journaled(lambda: objects, IO, 1_000, Bookmarks(), tidied)
+        await journaled._begin(once, [("/a", None, digest_of(NEW))])
+
+    for number in range(20):
+        await begin(f"scope.1.{number}")
+    assert objects.lists == 1
+    assert len(await objects.note_names("scope")) == 20
+    for number in range(20):
+        await begin(f"scope.2.{number}")
+    assert objects.lists == 3
+    assert sorted(await objects.note_names("scope")) == sorted(f"2.{n}" for n in range(20))

@@ -140,3 +140,15 @@ async def test_a_pattern_for_files_is_relative_to_where_the_search_is(
         ("*.md", "/d/b.py", {}),
     ):
         assert (await reading.grep("foo", path, pattern)).counts == expected
+
+
+async def test_an_inventory_is_a_file_or_all_that_is_below(
+    objects: Fetched, reading: Reading
+) -> None:
+    await objects.replace({"/a": b"12", "/d/b": b"345", "/d/e/c": b""})
+    found = (await reading.inventory("/a")).files
+    assert [(info["path"], info["size"]) for info in found] == [("/a", 2)]
+    found = (await reading.inventory("/d")).files
+    assert {info["path"]: info["size"] for info in found} == {"/d/b": 3, "/d/e/c": 0}
+    assert "/none: no such file" in ((await reading.inventory("/none")).error or "")
+    assert objects.starts == []

@@ -90,7 +90,8 @@ def test_no_variable_of_the_host_is_there(
     assert "very-secret" not in response.output
     names = {line.split("=")[0] for line in response.output.splitlines() if "=" in line}
     names -= {"PWD", "OLDPWD", "_", "SHLVL"}
-    assert names == {"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"}
+    ours = {"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER", "FILES_ROOT"}
+    assert names == ours
 
 
 def test_variables_can_be_given(host: Path) -> None:

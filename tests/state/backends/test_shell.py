@@ -29,7 +29,7 @@ def test_variables_are_an_allow_list(tmp_path: Path) -> None:
     assert found["HOME"] == "/home/of/mine"
     assert "SOME_API_KEY" not in found
     allowed = {"COLORTERM", "HOME", "LANG", "LANGUAGE", "LC_TIME", "LOGNAME", "PATH", "SHELL"}
-    allowed |= {"TERM", "TMPDIR", "TZ", "USER", "XDG_RUNTIME_DIR"}
+    allowed |= {"TERM", "TMPDIR", "TZ", "USER", "XDG_RUNTIME_DIR", "FILES_ROOT"}
     # What the shell itself sets.
     assert found.keys() - {"PWD", "OLDPWD", "SHLVL", "_"} <= allowed | {"LC_ALL", "LC_CTYPE"}
 

@@ -365,7 +365,7 @@ def test_an_upload_that_fails_says_why_and_the_others_arrive(
         ("write", ["/new", "a\ud800b"], "/new: .*surrogate at character 1"),
         ("edit", ["/none", "a", "b"], "/none: no such file"),
         ("edit", ["/src", "a", "b"], "/src: is a directory"),
-        ("edit", ["/pic.png", "a", "b"], r"/pic.png: binary content \(2 bytes\)"),
+        ("edit", ["/pic.png", "a", "b"], r"/pic.png: text that is not UTF-8 \(2 bytes\)"),
         ("edit", ["/top.md", "none", "b"], "/top.md: `old_string` is not in the file"),
         ("edit", ["/src/deep/b.py", "print", "b"], "/src/deep/b.py: .*2 times"),
         ("edit", ["/top.md", "Top", "\udc00"], "/top.md: .*surrogate"),
@@ -471,3 +471,22 @@ def test_what_is_called_instant_exists() -> None:
     assert [
         name for name in BoundStateBackend.instant if not hasattr(BoundStateBackend, name)
     ] == []
+
+
+def test_an_inventory_is_a_file_or_all_that_is_below() -> None:
+    files: Files = {path: {"content": "é"} for path in ("/m/a", "/m/d/b", "/m/d/e/c", "/md/x")}
+    backend = BoundStateBackend(files, "/m")
+    assert backend.inventory("/a").files == [{"path": "/a", "is_dir": False, "size": 2}]
+    assert [info["path"] for info in backend.inventory("/d").files] == ["/d/b", "/d/e/c"]
+    assert len(backend.inventory("/").files) == 3
+    assert "/m/none: no such file" in (backend.inventory("/none").error or "")
+
+
+def test_many_uploads_fail_for_the_reasons_of_one() -> None:
+    files: Files = {path: {"content": ""} for path in ("/file", "/dir/a")}
+    backend = BoundStateBackend(files)
+    paths = ["/dir", "/file/x", "/new", "/", "/dir/a", "/../x"]
+    alone = [backend.upload_files([(path, b"x")])[0].error for path in paths]
+    assert alone == ["is_directory", "invalid_path", None, "is_directory", None, "invalid_path"]
+    together = backend.upload_files([(path, b"x") for path in paths])
+    assert [answer.error for answer in together] == alone

@@ -118,3 +118,10 @@ async def test_namespaces_have_markers_of_their_own(store: CountingStore, index:
     assert len({digest_of_namespace(place) for place in places}) == len(places)
     await put_with_marker(store, index, "/a")
     assert (await Index(store.abatch, ("files2",), None).files()).files == []
+
+
+async def test_directories_are_all_that_lie_above_files(store: CountingStore, index: Index) -> None:
+    assert await index.directories() == set()
+    for path in ("/a", "/d/b", "/d/e/f/c"):
+        await put_with_marker(store, index, path)
+    assert await index.directories() == {"/d", "/d/e", "/d/e/f"}

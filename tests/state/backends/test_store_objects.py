@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from langgraph.store.base import PutOp
+from langgraph.store.base import PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 
 from langgraph_filesystem.state.backends.object_access import ChangedMeanwhile
@@ -135,3 +135,24 @@ def test_a_path_that_postgres_could_not_hold_is_refused(objects: StoreObjects) -
     objects.check("/" + "é" * 899)
     with pytest.raises(PathRefused, match="1,800 bytes"):
         objects.check("/" + "é" * 900)
+
+
+async def test_many_paths_are_surveyed_like_few_but_not_one_by_one(
+    objects: StoreObjects, store: CountingStore
+) -> None:
+    await objects.replace({"/dir/a": b"", "/dir/sub/b": b"", "/file": b""})
+    paths = [
+        "/dir",
+        "/dir/sub",
+        "/dir/a",
+        "/file",
+        "/file/x",
+        "/new",
+        "/dir/new",
+        "/n/e/w",
+        "/dirt",
+    ]
+    few = [survey for path in paths for survey in await objects.survey([path])]
+    store.forget()
+    assert await objects.survey(paths) == few
+    assert len([op for op in store.ops if isinstance(op, SearchOp)]) == 1
