@@ -29,7 +29,7 @@ from langgraph_filesystem.state.failures import attempted
 from langgraph_filesystem.state.files import FileData
 from langgraph_filesystem.state.view import EVICTED
 
-__all__ = ("BOUNDED", "after_evict", "evict_node")
+__all__ = ("BOUNDED", "after_bounded", "after_evict", "evict_node")
 
 BOUNDED = frozenset(
     {"ls", "read_file", "write_file", "edit_file", "delete", "move", "glob", "grep"}
@@ -96,6 +96,26 @@ def after_evict(then: str, end: str, return_direct: Collection[str] = ()) -> Edg
         return then
 
     return Edge("after_evict", choose)
+
+
+def after_bounded(then: str) -> Edge:
+    """Return the edge behind an operation that bounds its answers: past `evict`, if it can.
+
+    It can if the operation was the whole wave, and only such answers came since the AI message: a
+    task does not see what others answer at the same time. Measured: a turn on SQLite takes a
+    quarter less without the step, and without the checkpoint behind it.
+    """
+
+    def choose(state: Any) -> str:
+        messages = state["messages"]
+        alone = len(state.get("routes") or ()) == 1 and all(map(_is_bounded, _recent(messages)))
+        return then if alone and not unanswered(messages) else "evict"
+
+    return Edge("after_bounded", choose)
+
+
+def _is_bounded(message: AnyMessage) -> bool:
+    return isinstance(message, ToolMessage) and message.name in BOUNDED
 
 
 def _recent(messages: list[AnyMessage]) -> list[AnyMessage]:

@@ -10,7 +10,7 @@ from langchain_core.tools import BaseTool, tool
 from langgraph.graph import START, StateGraph
 
 from langgraph_filesystem import FilesystemState, create_filesystem_agent, filesystem_node
-from langgraph_filesystem.nodes.evict import after_evict
+from langgraph_filesystem.nodes.evict import after_bounded, after_evict
 from langgraph_filesystem.state.backends import StateBackend
 from langgraph_filesystem.state.backends.composite import CompositeBackend
 from langgraph_filesystem.state.backends.protocol import WriteResult
@@ -370,6 +370,27 @@ def test_the_edge_behind_it_is_a_function_of_the_state(
 ) -> None:
     edge = after_evict("then", "end", ["give"])
     assert edge.invoke({"messages": messages}) == goes_to
+
+
+ONE, TWO = [{"calls": ["a", "b"]}], [{"calls": ["a"]}, {"calls": ["b"]}]
+
+
+@pytest.mark.parametrize(
+    ("messages", "routes", "goes_to"),
+    [
+        ([HUMAN, AI, done("ls", "a"), done("ls", "b")], ONE, "then"),
+        ([HUMAN, AI, done("ls", "a", "error"), done("ls", "b")], ONE, "then"),
+        ([HUMAN, AI, done("ls", "a"), done("ls", "b")], TWO, "evict"),
+        ([HUMAN, AI, done("ls", "a")], ONE, "evict"),
+        ([HUMAN, AI, done("execute", "a"), done("ls", "b")], ONE, "evict"),
+        ([HUMAN, AI, done("ls", "a"), done("ls", "b"), HUMAN], ONE, "evict"),
+        ([HUMAN, AI, done("ls", "a"), done("ls", "b")], None, "evict"),
+    ],
+)
+def test_it_is_passed_by_when_one_task_of_bounded_answers_was_all(
+    messages: list[AnyMessage], routes: list[dict[str, Any]] | None, goes_to: str
+) -> None:
+    assert after_bounded("then").invoke({"messages": messages, "routes": routes}) == goes_to
 
 
 @pytest.mark.parametrize(
