@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
+from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.channels import DeltaChannel
 from langgraph.channels.binop import _get_overwrite  # an `Overwrite` has three forms
 from langgraph.types import Overwrite
@@ -35,6 +36,9 @@ _REPLAYED = 2_000_000_000
 edits of a 1 MB file take 0.5 s to replay. Beyond about 1 MB this makes snapshots come sooner, and
 an edit dearer, so that no thread takes seconds to load."""
 
+_UNWEIGHED = 8
+"""Updates that are kept until their weight is asked for."""
+
 
 class StateChannel(DeltaChannel[Any]):
     """A delta channel that keeps its declared type, and whose snapshots are spaced by its size.
@@ -42,7 +46,7 @@ class StateChannel(DeltaChannel[Any]):
     The reducers here never change a value in place, so a copy of the channel may share it.
     """
 
-    __slots__ = ("_frequency", "_weighed", "declared", "weight")
+    __slots__ = ("_frequency", "_unweighed", "_weighed", "_weight", "declared")
 
     _replayed = sys.maxsize
     """How much may be replayed where an update costs as much as the whole value."""
@@ -55,14 +59,31 @@ class StateChannel(DeltaChannel[Any]):
         snapshot_frequency: int = _SNAPSHOT_EVERY,
     ) -> None:
         self.declared = typ
-        self.weight = self._weighed = 0
+        self._weight = self._weighed = 0
+        self._unweighed: tuple[Any, ...] = ()
         super().__init__(reducer, typ, snapshot_frequency=snapshot_frequency)
+
+    @property
+    def weight(self) -> int:
+        """Return about how many characters the value holds, at most twice as many.
+
+        To weigh the value at each update would cost a pass over all files; never to weigh it would
+        let a file that is written over and over again put off the next snapshot for ever.
+        """
+        if self._unweighed:
+            self._weight += _weigh(self._unweighed)
+            self._unweighed = ()
+            if self._weight > 2 * self._weighed:
+                self._weight = self._weighed = _weigh(self.value)
+        return self._weight
 
     @property
     def snapshot_frequency(self) -> int:
         """Return how many updates may pass until the next snapshot."""
-        spaced = self.weight // _SNAPSHOT_SHARE
-        return max(self._frequency, min(spaced, self._replayed // max(1, self.weight)))
+        weight = self.weight
+        return max(
+            self._frequency, min(weight // _SNAPSHOT_SHARE, self._replayed // max(1, weight))
+        )
 
     @snapshot_frequency.setter
     def snapshot_frequency(self, frequency: int) -> None:
@@ -84,14 +105,15 @@ class StateChannel(DeltaChannel[Any]):
         new = object.__new__(type(self))
         new.key, new.typ, new.reducer = self.key, self.typ, self.reducer
         new.declared, new._frequency = self.declared, self._frequency
-        new.value, new.weight, new._weighed = self.value, self.weight, self._weighed
+        new.value, new._unweighed = self.value, self._unweighed
+        new._weight, new._weighed = self._weight, self._weighed
         return new
 
     def from_checkpoint(self, checkpoint: Any) -> Self:
         loaded = super().from_checkpoint(checkpoint)
         new = self._empty()
         new.value = loaded.value
-        new.weight = new._weighed = _weigh(loaded.value)
+        new._weight = new._weighed = _weigh(loaded.value)
         return new
 
     def replay_writes(self, writes: Sequence[Any]) -> None:
@@ -116,14 +138,13 @@ class StateChannel(DeltaChannel[Any]):
         return Overwrite(self.reducer(self.typ(), [] if new is None else [new]))
 
     def _grow(self, written: Sequence[Any]) -> None:
-        """Add what was written; once that may be twice too much, weigh the value itself.
+        """Remember what was written, until somebody asks what it weighs.
 
-        To weigh it each time would cost a pass over all files; never to weigh it would let a file
-        that is written over and over again put off the next snapshot for ever.
+        Nobody does where there is no saver, or in the copies for conditional edges.
         """
-        self.weight += _weigh(written)
-        if self.weight > 2 * self._weighed:
-            self.weight = self._weighed = _weigh(self.value)
+        self._unweighed = (*self._unweighed, *written)
+        if len(self._unweighed) > _UNWEIGHED:
+            _ = self.weight  # these may be old contents of files, that nobody else keeps
 
     def _empty(self) -> Self:
         new = self.__class__(self.reducer, self.declared, snapshot_frequency=self._frequency)
@@ -225,11 +246,9 @@ def _weigh(value: Any) -> int:
         return len(value)
     if isinstance(value, dict):
         return sum(map(_weigh, value.values()))
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):  # a union would be made anew each time
         return sum(map(_weigh, value))
-    if isinstance(value, Overwrite):
-        return _weigh(value.value)
-    content = getattr(value, "content", None)
-    if content is not None:
-        return _weigh(content) + _weigh(getattr(value, "tool_calls", None))
-    return 0
+    if isinstance(value, BaseMessage):
+        calls = value.tool_calls if isinstance(value, AIMessage) else ()
+        return _weigh(value.content) + _weigh(calls)
+    return _weigh(value.value) if isinstance(value, Overwrite) else 0
