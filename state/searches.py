@@ -201,7 +201,8 @@ def _relative(path: str, directory: str) -> str:
 
 
 def _named(mount: Mount, info: FileInfo) -> FileInfo:
-    return {**info, "path": mount.outer(info["path"])}
+    path = mount.outer(info["path"])
+    return info if path == info["path"] else {**info, "path": path}
 
 
 def _notes_on(failures: Mapping[str, Remark], searched: int) -> list[str]:

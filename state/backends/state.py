@@ -3,7 +3,7 @@
 import base64
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import UTC, datetime
 from typing import Any
 
@@ -90,16 +90,14 @@ class BoundStateBackend(OverFiles):
         if directory in self._files:
             raise NotDirectory(directory)
         start = directory.rstrip("/") + "/"
-        skip = len(start)
         entries: dict[str, FileInfo] = {}
         directories: set[str] = set()
-        # A third faster than with `startswith`, which counts among thousands of files.
-        for key in [key for key in self._files if key[:skip] == start]:
-            end = key.find("/", skip)
-            if end < 0:
-                entries[key] = self._info(key)
+        for rest in _below(start, self._files):
+            name, slash, _ = rest.partition("/")
+            if slash:
+                directories.add(start + name)
             else:
-                directories.add(key[:end])
+                entries[start + name] = self._info(start + name)
         for found in directories - entries.keys():
             entries[found] = FileInfo(path=self._inner(found), is_dir=True)
         if not entries and not self._is_root(directory):
@@ -326,6 +324,16 @@ class BoundStateBackend(OverFiles):
         old = self._files.get(key)
         born = old.get("created_at", now) if old else now
         return {**file, "created_at": born, "modified_at": now}
+
+
+def _below(start: str, paths: Iterable[str]) -> list[str]:
+    """Return what follows the start of those paths that have it.
+
+    To look for it in all of them at once takes two thirds of the time that asking each one does,
+    which counts among thousands of files. No path has a NUL.
+    """
+    _, *found = ("\0" + "\0".join(paths)).split("\0" + start)
+    return [rest.partition("\0")[0] for rest in found]
 
 
 def _now() -> str:
