@@ -4,8 +4,8 @@
         agent = create_filesystem_agent(model, checkpointer=checkpointer, store=store)
 
 The checkpointer is LangGraph's own, told to write less. A turn of an agent is three checkpoints and
-about six writes: measured over 1,000 small edits, 9.6 kB a turn as LangGraph stores it and 2.3 kB as
-it is stored here, because
+about six writes: measured over 1,000 small edits, 9.6 kB a turn as LangGraph stores it and 2.3 kB
+as it is stored here, because
 
 - what is stored is compressed (`compression.py`);
 - versions of channels are whole numbers, not 50 characters for each channel of each checkpoint
