@@ -55,16 +55,16 @@ def check_commands(outcomes: list[dict[str, Any]]) -> None:
 
 def test_fifty_random_kills_lose_nothing_and_double_nothing(tmp_path: Path, database: str) -> None:
     # On PostgreSQL a life takes three times as long: `make soak` has all of them.
-    kills = 50 if database == "sqlite" else 15
+    kills = 50 if database == "sqlite" else 10
     check_files(run_and_kill(tmp_path / "agent.sqlite", kills, seed=1))
 
 
 def test_random_kills_lose_and_double_nothing_on_disk(tmp_path: Path) -> None:
-    check_files(run_and_kill(tmp_path / "agent.sqlite", 30, seed=1, kind="disk"))
+    check_files(run_and_kill(tmp_path / "agent.sqlite", 20, seed=1, kind="disk"))
 
 
 def test_random_kills_never_run_a_command_twice_unseen(tmp_path: Path) -> None:
-    check_commands(run_and_kill(tmp_path / "agent.sqlite", 12, seed=1, kind="shell"))
+    check_commands(run_and_kill(tmp_path / "agent.sqlite", 8, seed=1, kind="shell"))
 
 
 @pytest.mark.soak

@@ -62,12 +62,12 @@ def test_what_a_command_puts_in_the_place_of_our_notes_leads_nowhere(
     shell: DiskWithCommands, make: str, tmp_path: Path
 ) -> None:
     assert shell.execute(make.format(RESERVED)).exit_code == 0
-    refused = shell.write("/a", "x", once="scope.group.1")
-    assert "could not be noted first" in str(refused.error)
-    # A command can still be run, and take it away.
-    assert shell.execute(f"rm {RESERVED}").exit_code == 0
+    assert shell.execute("echo on").output == "on\n"
     assert shell.write("/a", "x", once="scope.group.1").error is None
     assert (tmp_path / "a").read_text() == "x"
+    assert (tmp_path / RESERVED / "scope").is_dir()
+    # It is not lost: it has a name that can be seen.
+    assert shell.execute(f"rm {RESERVED[1:]}-1").exit_code == 0
 
 
 @pytest.mark.parametrize(
