@@ -39,9 +39,17 @@ for line in sys.stdin:
 
 
 def in_process(
-    files: Iterable[tuple[K, str]], pattern: str, ignore_case: bool, seconds: float
+    files: Iterable[tuple[K, str]],
+    pattern: str,
+    ignore_case: bool,
+    seconds: float,
+    *,
+    shown: str | None = None,
 ) -> Iterator[tuple[K, str, list[int]]]:
-    """Yield the texts that match, with their lines, matched by a process that can be stopped."""
+    """Yield the texts that match, with their lines, matched by a process that can be stopped.
+
+    Errors name the pattern, or what is `shown` in its place.
+    """
     command = [sys.executable, "-I", "-S", "-c", _CHILD]
     child = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -70,7 +78,7 @@ def in_process(
     if feed.failure:
         raise feed.failure
     if not feed.is_done:
-        raise _unfinished(pattern, status, feed.place(), answered, seconds)
+        raise _unfinished(shown or pattern, status, feed.place(), answered, seconds)
 
 
 class _Feed(Generic[K]):

@@ -14,7 +14,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from functools import partial
 
 from langgraph_filesystem.state.backends.collected import Collected, Found, Search
@@ -26,6 +26,7 @@ from langgraph_filesystem.state.backends.ripgrep import Ripgrep
 from langgraph_filesystem.state.backends.scanning import scan
 from langgraph_filesystem.state.backends.trees import DIRECTORY, FILE, GONE, Walk, nameable
 from langgraph_filesystem.state.backends.unchanged import Trail, now
+from langgraph_filesystem.state.backtracking import Unfinished
 
 __all__ = ("confirmed_files", "first_files")
 
@@ -63,12 +64,14 @@ def first_files(search: Search, rg: Ripgrep, collected: Collected) -> Generator[
     with contextlib.closing(walk.batches()) as batches, _closed(files):
         for batch in batches:
             names = nameable(jail, batch.path, batch.names, walk.omissions.unnameable)
-            for name in names[: _AT_ONCE - len(files)]:
+            room = _AT_ONCE - len(files)
+            for name in names[:room]:
                 path = batch.path + name
                 with _noted(search, path):
                     file = _searched(search, path, os.open(name, FILE, dir_fd=batch.handle))
                     files += [file] if file else []
-            if len(files) >= _AT_ONCE:
+            # Of those that there is room for, some are not searched: behind the others is no gap.
+            if len(names) > room or len(files) >= _AT_ONCE:
                 break
         yield from _results(search, rg, collected, files)
 
@@ -178,23 +181,31 @@ def _results(
 ) -> Iterator[Found]:
     """Yield what is in open files, matched in these."""
     if not collected.shows_lines:
-        _count(search, rg, [file for file in files if file.count < 0])
+        late = _count(search, rg, [file for file in files if file.count < 0])
         yield from (Found(file.path, file.count) for file in files if file.count > 0)
+        if late is not None:
+            raise late
         return
     for file, hits in zip(files, _lines(search, rg, collected, files), strict=True):
         if hits:
             yield Found(file.path, len(hits), hits, partial(os.pread, file.handle))
 
 
-def _count(search: Search, rg: Ripgrep, files: list[_File]) -> None:
+def _count(search: Search, rg: Ripgrep, files: list[_File]) -> Unfinished | None:
+    """Count the lines of each file; return why some could not be counted, if so."""
+    counts: Iterable[int]
     if _is_quick(search, files):
-        counts = [len(_hits(search, file)) for file in files]
+        counts = (len(_hits(search, file)) for file in files)
     elif rg.sure == "always":
         counts = rg.counts_of([file.handle for file in files], search.omissions)
     else:
-        counts = list(map(len, _sure_hits(search, rg, sys.maxsize, files)))
-    for file, count in zip(files, counts, strict=True):
-        file.count = count
+        counts = map(len, _sure_hits(search, rg, sys.maxsize, files))
+    try:
+        for file, count in zip(files, counts, strict=True):
+            file.count = count
+    except Unfinished as late:
+        return late
+    return None
 
 
 def _lines(
@@ -202,7 +213,7 @@ def _lines(
 ) -> Iterator[list[Hit]]:
     if _is_quick(search, files):
         return (_hits(search, file) for file in files)  # as they are wanted
-    return iter(_sure_hits(search, rg, collected.wanted, files))
+    return _sure_hits(search, rg, collected.wanted, files)
 
 
 def _is_quick(search: Search, files: list[_File]) -> bool:
@@ -212,14 +223,25 @@ def _is_quick(search: Search, files: list[_File]) -> bool:
     return not search.matcher.is_risky and sum(file.size for file in files) <= _SMALL
 
 
-def _sure_hits(search: Search, rg: Ripgrep, most: int, files: list[_File]) -> list[list[Hit]]:
-    """Return what `rg` finds where it can be trusted, and what Python finds elsewhere."""
-    trusted = [file.handle for file in files if _is_sure(rg, file)]
-    hits = dict(zip(trusted, rg.lines_of(trusted, most, search.omissions), strict=True))
-    others = [file for file in files if file.handle not in hits]
-    contents = ((file.handle, read_whole(file.handle, file.size)) for file in others)
-    hits |= {key: found for key, _, found in scan(contents, search.matcher, search.deadline)}
-    return [hits.get(file.handle, []) for file in files]
+def _sure_hits(search: Search, rg: Ripgrep, most: int, files: list[_File]) -> Iterator[list[Hit]]:
+    """Yield what `rg` finds where it can be trusted, and what Python finds elsewhere.
+
+    If the time is up before all is searched, that is raised behind what was found.
+    """
+    trusted = [file for file in files if _is_sure(rg, file)]
+    found = rg.lines_of([file.handle for file in trusted], most, search.omissions)
+    hits = dict(zip((file.path for file in trusted), found, strict=True))
+    others = [file for file in files if file.path not in hits]
+    contents = ((file.path, read_whole(file.handle, file.size)) for file in others)
+    late, deadline = None, search.deadline
+    try:
+        # One by one: what was found stays when the time is up.
+        hits.update((path, lines) for path, _, lines in scan(contents, search.matcher, deadline))
+    except Unfinished as error:
+        late = error
+    yield from (hits.get(file.path, []) for file in files)
+    if late is not None:
+        raise late
 
 
 def _is_sure(rg: Ripgrep, file: _File) -> bool:

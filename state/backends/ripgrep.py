@@ -48,7 +48,7 @@ _CHATTER = 3_000
 """Debug messages that are listened to. Measured: 20,000 of them took 3 s, the search 0.2 s."""
 _LONGEST = 1 << 16
 """Bytes of a message."""
-_MEMORY = 256 << 20
+_MEMORY = 128 << 20
 """Bytes for `rg` where files may be of any size. Measured: 12 threads of it have 61 MB."""
 
 Test: TypeAlias = Callable[[str], bool]
@@ -121,7 +121,8 @@ class Ripgrep:
             output = self._ask(["--debug", *options], ["."], listening(), directory)
             yield from _counts(output, omissions)
         except _TooTalkative:
-            omissions.may_be_large, omissions.unreadable = True, Tally()
+            omissions.may_be_large = True
+            omissions.unreadable, omissions.unnameable = Tally(), Tally()
             output = self._ask(options, ["."], listening(), directory)
             yield from _counts(output, omissions)
 
@@ -251,7 +252,7 @@ class _Messages:
             self.trouble += 1
             if int(trouble[2]) not in _GONE:
                 self._note(self.omissions.unreadable, trouble[1], self._sees)
-        elif line.startswith(b"rg: ") and self.unknown is None:  # else the rest of a name with `\n`
+        elif self.unknown is None:  # it may be the rest of a name with `\n`
             self.unknown = line
 
     def _note(self, tally: Tally, shown: bytes, is_noted: Test) -> None:

@@ -127,7 +127,10 @@ def scan(
     )
     pattern, seconds = matcher.for_any_bytes, deadline - time.monotonic()
     folds = bool(pattern.flags & re.IGNORECASE)
-    for key, text, numbers in in_process(texts, pattern.pattern, folds, max(0.1, seconds)):
+    found = in_process(
+        texts, pattern.pattern, folds, max(0.1, seconds), shown=matcher.query.pattern
+    )
+    for key, text, numbers in found:
         data = text.encode(errors="surrogateescape")
         yield key, data, _with_offsets(numbers, data)
 

@@ -866,3 +866,57 @@ def test_a_count_is_not_trusted_where_something_changed(
         # What is unchanged is believed, so the lie shows; what is not is counted again.
         assert result.counts == {"/quiet/a": 7, "/busy/b": 2}
     assert before < time.time()
+
+
+# Odd orders, names and regexes
+
+
+@pytest.mark.parametrize("mode", get_args(OutputMode))
+def test_the_first_lines_are_first_behind_many_files_that_are_not_searched(
+    jail: Jail, place: Place, mode: OutputMode
+) -> None:
+    write(place.root, {f"a{number:03}": b"\0 foo\n" for number in range(200)})
+    write(place.root, {f"a{number}": "foo\n" for number in range(200, 300)})
+    write(place.root, {"b/c": "foo\n", "b/d": "foo\n"})
+    result = both(jail, Query("foo", max_count=2, output_mode=mode))
+    assert set(result.counts or {}) == {"/a200", "/a201"}
+
+
+@pytest.mark.parametrize("mode", get_args(OutputMode))
+def test_what_was_found_before_a_slow_regex_is_kept_and_the_file_is_named(
+    jail: Jail, place: Place, mode: OutputMode
+) -> None:
+    write(place.root, {"a": "aaaab\n" * 3, "b": "é aaaab\n", "z": "a" * 40 + "!\naaab\n"})
+    query = Query(r"\B(a+)+b", regex=True, output_mode=mode)
+    for engine in ENGINES:
+        result = grep(jail, query, max_file_size=LIMIT, time_limit=1, engine=engine)
+        assert result.counts == {"/a": 3, "/b": 1}
+        assert "at /z" in str(result.note)
+
+
+def test_an_error_of_a_slow_regex_shows_it_as_it_was_written(jail: Jail, place: Place) -> None:
+    write(place.root, {"z": "a" * 40 + "!\naaab\n"})
+    query = Query(r"\B(a+)+b", regex=True)
+    for engine in ENGINES:
+        with pytest.raises(PatternRefused, match=re.escape(repr(r"\B(a+)+b"))):
+            grep(jail, query, max_file_size=LIMIT, time_limit=1, engine=engine)
+
+
+@pytest.mark.parametrize(
+    "name", ["big\nname", "big\nrg: ./foo: Permission denied (os error 13)\nx"]
+)
+def test_a_large_file_with_a_newline_in_its_name_forges_no_note(
+    jail: Jail, place: Place, name: str
+) -> None:
+    write(place.root, {name: b"x\n" * LIMIT, "a": "foo\n"})
+    result = both(jail, Query("foo"))
+    assert "can't be read" not in str(result.note)
+    assert "big" in str(result.note)
+
+
+def test_names_that_are_no_text_are_counted_once_among_many_links(jail: Jail, place: Place) -> None:
+    for number in range(6):
+        (place.root / os.fsdecode(b"n\xff%d" % number)).write_text("foo\n")
+    for number in range(3_001):
+        (place.root / f"l{number}").symlink_to("nowhere")
+    assert "and 3 more" in str(asked(jail, Query("foo"), "rg").note)
