@@ -145,8 +145,10 @@ def add_nodes(
     settings: Settings,
     then: str,
     end: str,
+    *,
+    alone: bool = False,
 ) -> StateGraph[Any, Any, Any, Any]:
-    """Add the nodes and every edge between them."""
+    """Add the nodes and every edge between them; `alone` if nothing else writes messages."""
     _check(builder, operations, tools)
     names = [item.name for item in tools]
     builder.add_node(
@@ -173,7 +175,7 @@ def add_nodes(
             "tools", tools_node(tools), input_schema=Conversation, metadata=node_metadata("tools")
         )
     for worker in [*operations, *(["tools"] if tools else [])]:
-        if worker in BOUNDED:
+        if alone and worker in BOUNDED:
             add_labelled_edges(
                 builder, worker, after_bounded(then), {then: "all answered", "evict": "more to do"}
             )

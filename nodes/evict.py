@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,7 +30,7 @@ from langgraph_filesystem.state.failures import attempted
 from langgraph_filesystem.state.files import FileData
 from langgraph_filesystem.state.view import EVICTED
 
-__all__ = ("BOUNDED", "after_bounded", "after_evict", "evict_node")
+__all__ = ("BOUNDED", "after_bounded", "after_evict", "evict_node", "has_large")
 
 BOUNDED = frozenset(
     {"ls", "read_file", "write_file", "edit_file", "delete", "move", "glob", "grep"}
@@ -82,6 +83,16 @@ def evict_node(
     return Node("evict", act)
 
 
+def has_large(messages: list[AnyMessage], settings: Settings) -> bool:
+    """Say whether something came since the last AI message that `evict` would move."""
+    if settings.evict_over is None:
+        return False
+    if settings.token_counter is not None:
+        # It may be slow, and has counted them: here is only what no counter lets pass.
+        settings = replace(settings, token_counter=None, evict_over=MAX_CHARACTERS)
+    return any(_is_large(message, settings, BOUNDED) for message in _recent(messages))
+
+
 def after_evict(then: str, end: str, return_direct: Collection[str] = ()) -> Edge:
     """Return the edge behind `evict`: back to the router while calls are open, else onwards."""
 
@@ -102,7 +113,8 @@ def after_bounded(then: str) -> Edge:
     """Return the edge behind an operation that bounds its answers: past `evict`, if it can.
 
     It can if the operation was the whole wave, and only such answers came since the AI message: a
-    task does not see what others answer at the same time. Measured: a turn on SQLite takes a
+    task does not see what others write at the same time, so it is for graphs where nobody does.
+    Measured: a turn on SQLite takes a
     quarter less without the step, and without the checkpoint behind it.
     """
 

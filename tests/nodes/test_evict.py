@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, tool
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
+from langgraph.types import Command
 
 from langgraph_filesystem import FilesystemState, create_filesystem_agent, filesystem_node
 from langgraph_filesystem.nodes.evict import after_bounded, after_evict
@@ -413,3 +415,18 @@ def test_the_notice_names_only_operations_that_exist(
     assert told in reply.text
     assert untold not in reply.text
     assert "/large_tool_results/" in reply.text
+
+
+def test_what_is_added_while_a_run_is_stopped_before_the_model_is_evicted_too() -> None:
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    model = ScriptedModel([says(call("ls", path="/"))])
+    agent = create_filesystem_agent(model, checkpointer=InMemorySaver(), interrupt_after=["ls"])
+    agent.invoke({"messages": [HumanMessage("go")]}, thread)
+    assert agent.get_state(thread).next == ("model",)
+    large = HumanMessage("x" * 200_000, id="added")
+    state = agent.invoke(Command(update={"messages": [large]}), thread)
+    assert max(len(message.text) for message in state["messages"]) < 100_000
+    assert state["files"]["/large_tool_results/added"]["content"] == "x" * 200_000
+    assert [message.type for message in state["messages"][:5]] == [
+        *("human", "ai", "tool", "human", "ai")
+    ]
