@@ -27,9 +27,13 @@ def where_commands_run(mounts: Sequence[Mount]) -> str:
     return f"{_naming(shell)}{_missing(shell.prefix, sorted(below))}"
 
 
-async def hint(view: View, shell: Mount, command: str) -> str:
-    """Return what to do about a path in a command that only the file operations know."""
-    for path in dict.fromkeys(_PATH.findall(command)[:_MOST]):
+async def hint(view: View, shell: Mount, command: str, output: str) -> str:
+    """Return what to do about a path in a command that only the file operations know.
+
+    Of a path that the output does not name, the command has not complained.
+    """
+    paths = [path for path in _PATH.findall(command) if path in output]
+    for path in dict.fromkeys(paths[:_MOST]):
         mount = view.mounts.locate(path)
         said = _renaming(view, shell, path) if mount is shell else _elsewhere(shell, mount, path)
         # Below a prefix of its own commands find nothing; elsewhere there are paths that they know.

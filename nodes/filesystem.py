@@ -192,7 +192,8 @@ class Filesystem:
             options["timeout"] = timeout
         response = await self._effects.execute(backend, command, **options)
         failed = response.exit_code not in (0, None)
-        return response, await hint(self._view, mount, command) if failed else ""
+        said = response.output
+        return response, await hint(self._view, mount, command, said) if failed else ""
 
     async def mark_seen(self, path: str) -> None:
         """Remember what a file holds now as known to the agent."""

@@ -19,6 +19,9 @@ from langgraph_filesystem.state.shells import second_paths_of
 
 __all__ = ("Composed", "Mount", "Mountable", "Mounts")
 
+_OPENED = "/"
+"""Stands among the names of directories for: it was called."""
+
 
 @dataclass(frozen=True)
 class Mount:
@@ -28,7 +31,7 @@ class Mount:
     """The normal path of the mount point: `/` or such as `/memories`, without a trailing slash."""
     backend: Any
     """The backend, or a factory of it."""
-    tops: set[str] = field(default_factory=set, compare=False, repr=False)
+    _tops: set[str] = field(default_factory=set, compare=False, repr=False)
     """Of a factory, in which directories of the host's `/` commands of what it made have run."""
 
     @property
@@ -63,9 +66,22 @@ class Mount:
             return self.backend.bind(files, self.prefix, runtime)
         if not self.is_factory:
             return cast("Backend", self.backend)
+        self._tops.add(_OPENED)
         made = _placed(self.backend(runtime), self.prefix)
-        self.tops.update(start.split("/", 2)[1] for start, _ in second_paths_of(made, self.prefix))
+        self._tops.update(_top(start) for start, _ in second_paths_of(made, self.prefix))
         return Mount(self.prefix, made).open(files, runtime)
+
+    def may_print(self, path: str) -> bool:
+        """Say whether commands of what a factory makes may call a file by a path.
+
+        Of one that nobody has called yet, in this process, it is not known.
+        """
+        return self.is_factory and (not self._tops or _top(path) in self._tops)
+
+
+def _top(path: str) -> str:
+    """Return the first name of a path."""
+    return path.split("/", 2)[1]
 
 
 class Composed(ABC):

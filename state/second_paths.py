@@ -37,8 +37,9 @@ async def meant(view: View, path: str) -> str:
 
 
 def meanings(mounts: Mounts, path: str) -> list[str]:
-    """Return all that a path may mean, itself first, as far as it is known before a run."""
-    return [path, *(meaning.path for meaning in _known(mounts, path))]
+    """Return all that a path may mean, itself first; of what a factory makes, all of the mount."""
+    known = [meaning.path for meaning in _known(mounts, path)]
+    return [path, *known, *(mount.prefix for mount in mounts.shells if mount.may_print(path))]
 
 
 def _known(mounts: Mounts, path: str) -> list[_Meaning]:
@@ -52,10 +53,9 @@ def _known(mounts: Mounts, path: str) -> list[_Meaning]:
 
 async def _made(view: View, path: str) -> list[_Meaning]:
     """Return what a path means in backends that factories make, of those that may have it."""
-    top = path.split("/", 2)[1]
     found: list[_Meaning] = []
     for mount in view.mounts.shells:
-        if mount.is_factory and top in mount.tops:
+        if mount.may_print(path):
             backend, _ = await attempted(_opened(view, mount), "open")
             found += _of(view.mounts, mount, backend, path)
     return found

@@ -34,9 +34,9 @@ class JailOfCommands(Jail):
         return path
 
     def _hides(self, path: str) -> bool:
-        """Say whether an entry of the directory is where a path begins."""
+        """Say whether the directory itself has something at a path."""
         try:
-            os.stat(path.split("/", 2)[1], dir_fd=self.root, follow_symlinks=False)
+            os.stat(path.lstrip("/"), dir_fd=self.root, follow_symlinks=False)
         except OSError:
             return False
         return True

@@ -133,6 +133,7 @@ def test_a_command_that_fails_by_a_path_gets_a_hint(
     [
         *("ls src", "false", "cat /repo-of-minex/a; false", "cat src/repo-of-mine; false"),
         *("curl http://repo-of-mine; false", "ls x/repo-of-mine/a", "true # /repo-of-mine"),
+        "sed /repo-of-mine/d missing",
     ],
 )
 def test_another_command_gets_none(command: str, root: Path) -> None:
@@ -154,10 +155,11 @@ def test_the_hint_works(root: Path) -> None:
 
 
 def test_others_get_a_hint_without_what_is_not_known() -> None:
-    said = executed("cat /m/a", {"/m": Shell("", 1)})
+    missing = "cat: /m/a: No such file or directory\n"
+    said = executed("cat /m/a", {"/m": Shell(missing, 1)})
     assert said.endswith("\n[commands don't know the path /m: leave it out of /m/a]")
-    assert "commands don't" not in executed("cat /m/a", {"/m": Shell("", 0)})
-    assert "commands don't" not in executed("cat /a", {"/": Shell("", 1)})
+    assert "commands don't" not in executed("cat /m/a", {"/m": Shell(missing, 0)})
+    assert "commands don't" not in executed("cat /m/a", {"/": Shell(missing, 1)})
 
 
 @pytest.mark.parametrize("prefix", ["/", "/repo", "/deep/er/repo"])

@@ -5,12 +5,19 @@ from typing import Any
 
 import pytest
 from deepagents.backends import LocalShellBackend as TheirShell
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_filesystem import CompositeBackend, LocalShellBackend, StateBackend
+from langgraph_filesystem import (
+    CompositeBackend,
+    LocalShellBackend,
+    StateBackend,
+    create_filesystem_agent,
+)
 from langgraph_filesystem.state.mounts import Mounts
 from langgraph_filesystem.state.second_paths import meanings
 from tests.nodes.backends import Broken, Shelf
-from tests.scripted import answers, arun, call, run
+from tests.scripted import ScriptedModel, answers, arun, call, run, says
 
 
 @pytest.fixture
@@ -181,6 +188,30 @@ def test_a_factory_that_fails_does_not_stand_in_the_way(root: Path) -> None:
         f"Error: {path}: no such file or directory. Look for it with `ls` or `glob`."
         for path in (f"{root}/a", "/b")
     ]
+
+
+def test_a_factory_that_was_not_called_in_this_process_is_called_for_it(root: Path) -> None:
+    script = [says(call("write_file", file_path=f"{root}/new.txt", content="x"))]
+    saver, thread = InMemorySaver(), {"configurable": {"thread_id": "1"}}
+
+    def agent(**options: Any) -> Any:
+        mounts = {"/work": lambda runtime: LocalShellBackend(root)}
+        model = ScriptedModel(script)
+        return create_filesystem_agent(model, mounts=mounts, checkpointer=saver, **options)
+
+    agent(interrupt_after=["model"]).invoke({"messages": [HumanMessage("go")]}, thread)
+    state = agent().invoke(None, thread)  # as another process would go on
+    assert (root / "new.txt").read_text() == "x"
+    assert not state.get("files")
+
+
+def test_calls_under_two_names_keep_their_order_for_a_factory_too(root: Path) -> None:
+    mounts = {"/work": lambda runtime: LocalShellBackend(root)}
+    command = execute("sleep 0.3; echo done > made.txt")
+    assert texts([command, read(root / "made.txt")], mounts=mounts)[1].startswith("     1\tdone")
+    write = call("write_file", file_path="/work/f", content="one")
+    edit = call("edit_file", file_path=f"{root}/f", old_string="one", new_string="two")
+    assert texts([write, edit, read("/work/f")], mounts=mounts)[2].startswith("     1\ttwo")
 
 
 def test_other_factories_are_not_called_for_it(root: Path) -> None:

@@ -44,6 +44,15 @@ def test_what_the_directory_has_itself_keeps_its_path(tmp_path: Path) -> None:
     assert jail.normal("/.workspace/a") == "/.workspace/a"
 
 
+def test_a_directory_with_only_the_first_name_of_it_does_not_hide_it(tmp_path: Path) -> None:
+    (tmp_path / "srv/other").mkdir(parents=True)
+    jail = JailOfCommands(tmp_path, ["/srv/repo"])
+    assert jail.normal("/srv/repo/a") == "/a"
+    assert jail.normal("/srv/other/a") == "/srv/other/a"
+    (tmp_path / "srv/repo").mkdir()
+    assert jail.normal("/srv/repo/a") == "/srv/repo/a"
+
+
 def test_there_may_be_no_second_path(tmp_path: Path) -> None:
     jail = JailOfCommands(tmp_path, [])
     assert jail.second is None
