@@ -24,7 +24,7 @@ Turn = tuple[Call, str]
 
 def measure(
     rounds: int = 5,
-    turns: int = 20,
+    turns: int = 100,
     files: int = 5_000,
     contestants: Sequence[Contestant] | None = None,
 ) -> list[Row]:
