@@ -4,14 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from langgraph_filesystem.state.effects import Effects
-from langgraph_filesystem.state.errors import BackendFailed, Unsupported
+from langgraph_filesystem.state.errors import BackendFailed
 from langgraph_filesystem.state.failures import attempted
-from langgraph_filesystem.state.files import FileData, FileEdit, checked_update
-from langgraph_filesystem.state.inventories import Item, can, find_all
+from langgraph_filesystem.state.inventories import Item
 from langgraph_filesystem.state.mounts import Mount
-from langgraph_filesystem.state.paths import ancestors
-from langgraph_filesystem.state.places import is_there
-from langgraph_filesystem.state.view import View, renamed
+from langgraph_filesystem.state.new_files import NewFiles
+from langgraph_filesystem.state.view import View
 
 __all__ = ("MAX_FILE", "MAX_IN_STATE", "Way", "batches", "check_sizes", "copy_all", "part_of_copy")
 
@@ -76,69 +74,62 @@ def part_of_copy(number: int) -> str:
 async def copy_all(
     view: View, effects: Effects, way: Way, files: Sequence[Item], part: str = ""
 ) -> None:
-    """Copy files, or raise and leave none of the copies."""
-    begun: list[str] = []
-    top = await _highest_new(view, way)
+    """Copy files, or raise and leave none of the copies. What others put there stays."""
+    copies = NewFiles(view, effects, way.end, way.new)
+    await copies.look([way.there(item.path) for item in files])
     for number, batch in enumerate(batches(files)):
-        begun += [way.there(item.path) for item in batch]
-        work = _copy(view, effects, way, batch, part + part_of_copy(number))
+        work = _copy(view, way, batch, copies, part + part_of_copy(number))
         _, problem = await attempted(work, f"copy {batch[0].path}")
         if problem is not None:
-            await _undo(view, effects, way.end, top, begun)
-            raise BackendFailed(problem)
+            left = await copies.take_back()
+            raise BackendFailed(_with_left(problem, left))
 
 
-async def _copy(view: View, effects: Effects, way: Way, batch: list[Item], part: str) -> None:
-    contents: list[tuple[str, bytes]] = []
+async def _copy(view: View, way: Way, batch: list[Item], copies: NewFiles, part: str) -> None:
+    contents = await _contents(view, way, batch)
+    # Who does not look before it writes would overwrite what has come since.
+    there = list(contents) if not copies.are_looked_for else []
+    await _leave_equal(view, way, contents, there)
+    if contents:
+        there = await copies.write(contents, part)
+        await _leave_equal(view, way, contents, there)
+
+
+async def _contents(view: View, way: Way, batch: list[Item]) -> dict[str, bytes]:
+    """Return what files hold, under the paths that they get."""
+    contents: dict[str, bytes] = {}
     fetched = await view.fetch(way.start, way.old, [item.path for item in batch])
     for item, found in zip(batch, fetched, strict=True):
         if found.content is None:
             raise BackendFailed(f"{item.path}: could not be read ({found.problem}).")
         _check_size(way, item.path, len(found.content))
-        contents.append((way.there(item.path), found.content))
-    try:
-        await _upload(view, effects, way.end, contents, part)
-    except Unsupported:
-        for number, (path, content) in enumerate(contents):
-            text, own = _text(path, content), f"{part}.{number}" if number else part
-            await effects.change(way.end, path, "write", way.end.inner(path), text, part=own)
+        contents[way.there(item.path)] = found.content
+    return contents
 
 
-async def _upload(
-    view: View, effects: Effects, mount: Mount, contents: list[tuple[str, bytes]], part: str
+async def _leave_equal(
+    view: View, way: Way, contents: dict[str, bytes], paths: Sequence[str]
 ) -> None:
-    given = [(mount.inner(path), content) for path, content in contents]
-    arrived = await effects.change(mount, contents[0][0], "upload_files", given, part=part)
-    update: dict[str, FileData | FileEdit | None] = {}
-    for (path, _), one in zip(contents, arrived, strict=True):
-        if one.error:
-            problem = renamed(one.error, mount, path)
-            told = path in problem
-            raise BackendFailed(problem if told else f"{path}: could not be written ({problem}).")
-        update |= getattr(one, "files_update", None) or {}
-    if update:
-        view.take(checked_update(update))
+    """Leave out what is there already, from before a crash; refuse what others have there."""
+    if not paths:
+        return
+    for path, found in zip(paths, await view.fetch(way.end, way.new, paths), strict=True):
+        if found.content is not None and found.content != contents.pop(path):
+            raise BackendFailed(
+                f"{path}: others have written there meanwhile, so it was not overwritten, and "
+                f"{way.old} is left as it is. Compare the two, and delete one of them."
+            )
 
 
-async def _highest_new(view: View, way: Way) -> str:
-    """Return the topmost directory that the copies bring into being, on a disk, or the copy."""
-    top = way.new
-    if can(view.backend_for(way.end, way.new), "can_receive"):
-        for above in ancestors(way.new):
-            if await is_there(view, way.end, above):
-                break
-            top = above
-    return top
-
-
-async def _undo(view: View, effects: Effects, mount: Mount, top: str, begun: list[str]) -> None:
-    """Delete the copies: at once, with their directories, if nothing of others is among them."""
-    found, _ = await attempted(find_all(view, mount, top), f"look at {top}")
-    ours = {*begun}
-    only_ours = found is not None and ours.issuperset(item.path for item in found.files)
-    for path in [top] if only_ours else begun:
-        undo = effects.change(mount, path, "delete", mount.inner(path), part="-undo")
-        await attempted(undo, f"delete {path}")
+def _with_left(problem: str, left: list[str]) -> str:
+    """Say what is wrong, and which copies are there for that."""
+    if not left:
+        return problem
+    more = f" and {len(left) - 1:,} more" if len(left) > 1 else ""
+    return (
+        f"{problem.rstrip('.')}. What was copied before could not be deleted, and stays: "
+        f"{left[0]}{more}."
+    )
 
 
 def _check_size(way: Way, path: str, size: int) -> None:
@@ -148,10 +139,3 @@ def _check_size(way: Way, path: str, size: int) -> None:
             f"{way.new}, as a file goes there through memory. Nothing was moved. Leave it where "
             "it is, or copy it with a command, if there is one."
         )
-
-
-def _text(path: str, content: bytes) -> str:
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        raise Unsupported(f"{path}: is no text, and the backend there takes only text.") from None

@@ -91,7 +91,7 @@ async def is_taken(view: View, mount: Mount, path: str) -> bool:
 async def _find_by_lists(view: View, mount: Mount, path: str) -> Found:
     entry = await _entry(view, mount, path)
     if entry is not None and not entry.get("is_dir"):
-        return Found([Item(path, entry.get("size"))])
+        return Found([_item(mount, entry)])
     if entry is None and await view.digest(mount, path) is not None:
         return Found([Item(path, None)])
     files: list[Item] = []
@@ -104,7 +104,7 @@ async def _find_by_lists(view: View, mount: Mount, path: str) -> Found:
             if info.get("is_dir"):
                 directories.append(mount.outer(info["path"]))
             else:
-                files.append(Item(mount.outer(info["path"]), info.get("size")))
+                files.append(_item(mount, info))
         if len(directories) > _MAX_DIRECTORIES:
             raise BackendFailed(
                 f"{path}: more than {_MAX_DIRECTORIES:,} directories are below it, which is "

@@ -7,13 +7,23 @@ loop to others.
 
 import asyncio
 import inspect
+import threading
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import lru_cache, partial
 from typing import Any, Protocol, TypeVar
 
-__all__ = ("Awaiting", "Blocking", "Io", "finished", "takes")
+__all__ = ("CHANGING", "Awaiting", "Blocking", "Io", "finished", "in_thread", "takes")
+
+CHANGING = frozenset(
+    ("write", "edit", "delete", "move", "upload_files", "receive", "delete_copied", "recall")
+)
+"""Methods that change something; `recall` ends what was interrupted. A thread can't be stopped: a
+run that is cancelled ends when it has, or the run that comes after it would find half a change, and
+the other half coming."""
+_PATIENCE = 30.0
+"""Seconds that a cancelled run waits for that at most."""
 
 R = TypeVar("R")
 
@@ -47,6 +57,8 @@ class Awaiting:
         work = partial(_called, function, args, _taken(function, optional))
         if method == "execute":
             return await _in_a_thread_of_its_own(work)
+        if method in CHANGING:
+            return await in_thread(work, optional.get("stopped"))
         return await asyncio.to_thread(work)
 
 
@@ -64,6 +76,41 @@ def finished(running: Coroutine[Any, Any, R], name: str) -> R:
 def takes(function: Callable[..., Any], keyword: str) -> bool:
     """Say whether a method takes a keyword."""
     return bool(_taken(function, {keyword: None}))
+
+
+async def in_thread(work: Callable[[], R], stopped: threading.Event | None = None) -> R | None:
+    """Do something in another thread. If the run is cancelled it is over when the thread is.
+
+    An event that the work looks at is set then, so that it ends soon.
+    """
+    given_up = threading.Event() if stopped is None else stopped
+    is_begun, gate = threading.Event(), threading.Lock()
+
+    def begin() -> R | None:
+        with gate:
+            if given_up.is_set():
+                return None  # it had to wait for a thread, and nobody wants it any more
+            is_begun.set()
+        return work()
+
+    run = copy_context().run
+    # No task: those are all cancelled at once when a loop is closed.
+    running = asyncio.get_running_loop().run_in_executor(None, run, begin)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        with gate:
+            given_up.set()
+        if is_begun.is_set():
+            await asyncio.wait([running], timeout=_PATIENCE)
+        running.add_done_callback(_ignored)
+        raise
+
+
+def _ignored(ended: "asyncio.Future[Any]") -> None:
+    """Look at how something ended that nobody waits for: else the loop would tell of it."""
+    if not ended.cancelled():
+        ended.exception()
 
 
 async def _in_a_thread_of_its_own(work: Callable[[], Any]) -> Any:

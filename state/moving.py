@@ -8,7 +8,12 @@ from typing import Any
 
 from langgraph_filesystem.state.copies import Way, copy_all, part_of_copy
 from langgraph_filesystem.state.effects import Effects
-from langgraph_filesystem.state.errors import BackendFailed, FileExists, FilesystemError
+from langgraph_filesystem.state.errors import (
+    BackendFailed,
+    FileExists,
+    FilesystemError,
+    Unsupported,
+)
 from langgraph_filesystem.state.failures import attempted
 from langgraph_filesystem.state.files import Files, file_bytes
 from langgraph_filesystem.state.inventories import Item, is_taken
@@ -54,6 +59,11 @@ async def _move(view: View, effects: Effects, way: Way) -> Moved | None:
     has_it = type(view.backend_for(way.start, way.old)) is type(backend)
     if way.start is way.end and has_it and callable(getattr(backend, "move", None)):
         return await _rename(view, effects, way)
+    if not view.can(way.start, way.old, "delete"):
+        raise Unsupported(
+            f"{way.old}: can't be moved to {way.new}, as the backend mounted at "
+            f"{way.start.prefix} can't delete. Nothing was copied. Read it, and write it there."
+        )
     return await transfer(view, effects, way)
 
 

@@ -6,10 +6,18 @@ from langgraph_filesystem.state.backends.protocol import FileInfo
 from langgraph_filesystem.state.backends.state import StateBackend
 from langgraph_filesystem.state.failures import attempted
 from langgraph_filesystem.state.mounts import Mount
-from langgraph_filesystem.state.paths import is_within
+from langgraph_filesystem.state.paths import ancestors, is_within
 from langgraph_filesystem.state.view import View
 
-__all__ = ("Place", "belongs", "is_only_above_mounts", "is_there", "places", "points_below")
+__all__ = (
+    "Place",
+    "belongs",
+    "first_missing",
+    "is_only_above_mounts",
+    "is_there",
+    "places",
+    "points_below",
+)
 
 
 class Place(NamedTuple):
@@ -59,13 +67,22 @@ def belongs(view: View, mount: Mount, path: str) -> bool:
 
 async def is_there(view: View, mount: Mount, path: str) -> bool:
     """Say whether a mount has something at a path, or can't say."""
-    if path == mount.prefix:
-        return True
-    above = path.rpartition("/")[0] or "/"
-    if not await is_there(view, mount, above):
-        return False
-    work = view.call(mount, above, "ls", mount.inner(above))
-    listed, _ = await attempted(work, f"ls {above}")
-    if listed is None:  # then what is asked for next will say what is wrong
-        return True
-    return any(mount.outer(entry["path"]) == path for entry in listed.entries or ())
+    return await first_missing(view, mount, path) is None
+
+
+async def first_missing(view: View, mount: Mount, path: str) -> str | None:
+    """Return the topmost of a path and those above it that a mount lacks.
+
+    `None` says that all are there, or that the mount can't say.
+    """
+    above = mount.prefix
+    steps = [step for step in (path, *ancestors(path)) if step != above and is_within(step, above)]
+    for step in reversed(steps):
+        work = view.call(mount, above, "ls", mount.inner(above))
+        listed, _ = await attempted(work, f"ls {above}")
+        if listed is None:  # then what is asked for next will say what is wrong
+            return None
+        if not any(mount.outer(entry["path"]) == step for entry in listed.entries or ()):
+            return step
+        above = step
+    return None

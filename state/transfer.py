@@ -10,6 +10,7 @@ memory, some at a time, and one that is too large is refused before anything is 
 
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 from langgraph_filesystem.state.copies import (
     Way,
@@ -50,15 +51,17 @@ async def transfer(view: View, effects: Effects, way: Way) -> Moved | None:
         await _check_arrived(view, effects, way)
         return Moved(await count_files(view, way))
     is_known = await effects.outcome(way.end, way.new, part_of_copy(0)) is not None
-    if not is_known and await is_taken(view, way.end, way.new):
-        raise FileExists(way.new, "Delete it first, or choose another destination.")
     if _are_disks(view, way):
-        moved: Moved | None = await _receive(view, effects, way)
+        moved, mark = await _receive(view, effects, way)
     else:
-        moved = await _copy(view, effects, way, is_known)
-    if moved is None:
-        return None
-    await _delete(effects, way)
+        if not is_known and await is_taken(view, way.end, way.new):
+            raise FileExists(way.new, "Delete it first, or choose another destination.")
+        mark = await _mark(view, way)
+        copied = await _copy(view, effects, way, is_known)
+        if copied is None:
+            return None
+        moved = copied
+    await _delete(effects, way, mark)
     return moved._replace(files=await count_files(view, way)) if is_known else moved
 
 
@@ -73,21 +76,27 @@ def _are_disks(view: View, way: Way) -> bool:
     return can(end, "can_receive") and bool(end.can_receive(start))
 
 
-async def _receive(view: View, effects: Effects, way: Way) -> Moved:
-    """Let a disk copy from a disk."""
+async def _mark(view: View, way: Way) -> str | None:
+    """Return what the source is known by, so that it is not deleted if it is changed."""
+    if not can(view.backend_for(way.start, way.old), "delete_copied"):
+        return None
+    found = await view.call(way.start, way.old, "mark", way.start.inner(way.old))
+    mark: str = found.mark
+    return mark
+
+
+async def _receive(view: View, effects: Effects, way: Way) -> tuple[Moved, str | None]:
+    """Let a disk copy from a disk; return what the source was known by as well."""
     stopped = threading.Event()
     other, old, new = view.backend(way.start), way.start.inner(way.old), way.end.inner(way.new)
     work = effects.change(
         way.end, way.new, "receive", other, old, new, part=part_of_copy(0), stopped=stopped
     )
-    try:
-        result = await work
-    finally:
-        stopped.set()  # if the run was cancelled, a thread is still at it
+    result = await work
     if result.refused:
         inner, problem = result.refused
         raise BackendFailed(renamed(problem, way.start, way.start.outer(inner)))
-    return Moved(result.files, links=result.links)
+    return Moved(result.files, links=result.links), result.mark
 
 
 async def _copy(view: View, effects: Effects, way: Way, is_known: bool) -> Moved | None:
@@ -130,9 +139,10 @@ async def _delete_copied(view: View, effects: Effects, way: Way) -> Moved:
         await _check_arrived(view, effects, way)
         return moved
     # Of a directory that was deleted in part, even in all but its name, the rest goes.
+    mark = await _mark(view, way)
     for batch in batches((await find_all(view, way.start, way.old)).files):
         await _check_same(view, way, batch)
-    await _delete(effects, way)
+    await _delete(effects, way, mark)
     return moved
 
 
@@ -145,7 +155,8 @@ async def _check_same(view: View, way: Way, batch: Sequence[Item]) -> None:
             raise BackendFailed(f"{path}: could not be read ({content.problem}).")
         if copy.content != content.content:
             raise BackendFailed(
-                f"Copied to {way.new}, but the source is left: {path} or its copy was changed."
+                f"Copied to {way.new}, but the source is left: {path} was changed since, or its "
+                "copy was. Compare the two, and delete one of them."
             )
 
 
@@ -162,8 +173,40 @@ async def _check_arrived(view: View, effects: Effects, way: Way) -> None:
         )
 
 
-async def _delete(effects: Effects, way: Way) -> None:
-    work = effects.change(way.start, way.old, "delete", way.start.inner(way.old), part=LAST)
-    _, problem = await attempted(work, f"delete {way.old}")
+async def _delete(effects: Effects, way: Way, mark: str | None) -> None:
+    inner = way.start.inner(way.old)
+    if mark is None:
+        work = effects.change(way.start, way.old, "delete", inner, part=LAST)
+    else:
+        work = effects.change(way.start, way.old, "delete_copied", inner, mark, part=LAST)
+    ended, problem = await attempted(work, f"delete {way.old}")
+    if problem is None and mark is not None:
+        problem = _problem(way, ended)
+        if problem is not None:
+            raise BackendFailed(problem)
     if problem is not None:
         raise BackendFailed(f"Copied to {way.new}, but the source is left: {problem}")
+
+
+def _problem(way: Way, ended: Any) -> str | None:
+    """Return what is to be told of a source that could not be deleted, or not all of it."""
+    at = None if ended.at is None else way.start.outer(ended.at)
+    said = renamed(ended.problem or "", way.start, way.old)
+    if ended.is_gone:
+        return (
+            f"Copied to {way.new}, but {way.old} is gone: somebody else has moved or deleted it "
+            "meanwhile. If it was moved, there are two copies now: compare them, and delete one."
+        )
+    if ended.is_partial:
+        why = said or "Something was put into it meanwhile."
+        return (
+            f"Copied to {way.new}, where all of it is, but only a part of {way.old} could be "
+            f"deleted: {why} What is left is in {at}. Look at it, then delete it."
+        )
+    if not ended.is_changed:
+        return f"Copied to {way.new}, but the source is left: {said}" if said else None
+    where = "" if at == way.old else f" It is at {at} now, as something else is at {way.old}."
+    return (
+        f"Copied to {way.new}, but the source is left: {way.old} was changed meanwhile.{where} "
+        "Compare the two, and delete one of them."
+    )

@@ -146,6 +146,14 @@ def renamed(text: str, mount: Mount, path: str) -> str:
     if mount.prefix == "/":
         return text
     inner = mount.inner(path)
-    names = sorted({inner, *ancestors(inner)} - {"/"}, key=len, reverse=True)
-    found = [rf"(?<![\w/.-]){re.escape(name)}(?![\w/-])" for name in names] + [_LISTED]
+    # Of a thousand names above a path few are in the text: only those go into the pattern.
+    whole = _with_ends(text)
+    names = {name for name in (inner, *ancestors(inner)) if _with_ends(name) in whole} - {"/"}
+    longest_first = sorted(names, key=len, reverse=True)
+    found = [rf"(?<![\w/.-]){re.escape(name)}(?![\w/-])" for name in longest_first] + [_LISTED]
     return re.sub("|".join(found), lambda m: mount.outer(m[0]), text)
+
+
+def _with_ends(text: str) -> str:
+    """Mark in a text where a path can begin or end."""
+    return re.sub(r"(?<![\w/.-])(?=/)|(?![\w/-])", "\0", text)

@@ -195,7 +195,8 @@ class Calls:
     async def recall(self, once: str) -> Outcome | None:
         """Return what a backend knows of a call that it may have carried out before a crash."""
         for mount in self.view.mounts.all:
-            backend = self.view.backend(mount)
+            # One that can't be made has done nothing, and must not keep the others from working.
+            backend, _ = await attempted(self._opened(mount), f"open {mount.prefix}")
             if not hasattr(backend, "recall"):
                 continue
             for key in (once, f"{once}{LAST}"):
@@ -224,6 +225,9 @@ class Calls:
             if mount.can("execute") and hasattr(self.view.backend(mount), "execute"):
                 return self.view.backend(mount)
         raise Unsupported("No mount can run commands. Work with the file operations.")
+
+    async def _opened(self, mount: Mount) -> Any:
+        return self.view.backend(mount)
 
     async def _located(self, path: str) -> tuple[Mount, str]:
         meant = await self._meant(path)

@@ -12,6 +12,7 @@ from langgraph_filesystem.state.backends.jail import Jail
 from langgraph_filesystem.state.backends.protocol import FileInfo
 from langgraph_filesystem.state.backends.refusals import LeadsOutside, SpecialFile, explain
 from langgraph_filesystem.state.backends.subtrees import Entry, Level, levels, stays_inside
+from langgraph_filesystem.state.backends.tree_marks import TreeMark
 from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, IsDirectory
 
 __all__ = ("count_files", "open_linked", "reading", "take_inventory")
@@ -23,7 +24,8 @@ def take_inventory(jail: Jail, path: str, *, to_disk: bool = False) -> Inventory
     """Return every file at or below a path, or what keeps it from being moved to another mount.
 
     A disk can hold more than others: with `to_disk` links that stay in the tree, directories
-    without files and any name are taken along, and files are only counted.
+    without files and any name are taken along, and files are only counted. It has a mark then, by
+    which a change is known.
     """
     taking = _Taking(jail, path, to_disk)
     try:
@@ -58,6 +60,8 @@ class _Taking:
         try:
             with reading(self._path):
                 status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            if self._to_disk:
+                self.found.mark = TreeMark(status)
             if not stat.S_ISDIR(status.st_mode):
                 self._take_one(self._path, status)
                 return
@@ -70,6 +74,8 @@ class _Taking:
 
     def _take_level(self, level: Level) -> None:
         self.found.empty += not level.entries
+        if self.found.mark is not None:
+            self.found.mark.add(level)
         start = f"{self._path}/{level.path}".rstrip("/")
         if not self._to_disk:
             self._refuse_unnamed(start, level.entries)
@@ -111,6 +117,12 @@ class _Taking:
 
 def open_linked(jail: Jail, path: str) -> tuple[int, os.stat_result]:
     """Open the file that a link leads to, which another mount gets in its place."""
+    if not jail.can_name(path):  # another path would be opened, or none
+        raise NotMovable(
+            path,
+            f"{path}: is a symbolic link that leads out of what is moved, and its name can't be "
+            f"written as a path, so it can't be followed. {_NEXT}",
+        )
     try:
         return jail.open_file(path)
     except IsDirectory:

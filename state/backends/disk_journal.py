@@ -31,6 +31,8 @@ class DiskJournal:
         self._limit = limit
         self._digest = digest
         self.journal = Journal(self._notes)
+        self.recover: Callable[[str], None] = lambda _: None
+        """Brings the end of a move from a path to its own end, if it was interrupted."""
 
     def begin_replace(
         self, once: str | None, path: str, old: int | None, new: int, occurrences: int | None
@@ -82,6 +84,13 @@ class DiskJournal:
         with _noting(path):
             self.journal.begin(once, {"receive": {"path": path, "mark": _mark_of(entry)}})
 
+    def begin_end(self, once: str | None, path: str) -> None:
+        """Note that an entry that was moved to another mount is about to go from this one."""
+        if once is None:
+            return
+        with contextlib.suppress(_NoRoom), _noting(path):
+            self.journal.begin(once, {"end": {"path": path, "mark": self._mark(path)}})
+
     def recall(self, once: str) -> Outcome | None:
         """Return what is known of a call; `None` if it has not changed anything."""
         try:
@@ -96,6 +105,9 @@ class DiskJournal:
                 return self._recall_changes(once, note)
             case {"delete": {"path": path, "before": before}}:
                 return _outcome(self._mark(path), before, None)
+            case {"end": {"path": path, "mark": mark}}:
+                self.recover(path)
+                return _outcome(self._mark(path), mark, None)
             case {"move": {"source": source, "destination": destination, "mark": mark}}:
                 places = self._mark(source) == mark, self._mark(destination) == mark
                 return _outcome(places, (True, False), (False, True))

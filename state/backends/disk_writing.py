@@ -39,7 +39,7 @@ from langgraph_filesystem.state.errors import (
 )
 from langgraph_filesystem.state.paths import is_within
 
-__all__ = ("DiskWriting", "held")
+__all__ = ("DiskWriting", "held", "locked_if_room")
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _MOST_COUNTED = 10_000
@@ -141,22 +141,31 @@ class DiskWriting(DiskReading):
         return MoveResult(path=destination, files=files, note=note)
 
     def upload_files(
-        self, files: Sequence[tuple[str, bytes]], *, once: str | None = None
+        self,
+        files: Sequence[tuple[str, bytes]],
+        *,
+        overwrite: bool = True,
+        once: str | None = None,
     ) -> list[FileUploadResponse]:
-        """Store bytes as files, in the place of what is there."""
+        """Store bytes as files, in the place of what is there, or only where nothing is."""
         try:
             self._journal.begin_upload(once, files)
         except FilesystemError as error:
             return [FileUploadResponse(path, error=error_code(error)) for path, _ in files]
-        return [self._upload(path, content) for path, content in files]
+        return [self._upload(path, content, overwrite) for path, content in files]
 
     def recall(self, once: str) -> Outcome | None:
         """Return what is known of a call that was begun before a crash."""
         return self._journal.recall(once)
 
-    def _upload(self, path: str, content: bytes) -> FileUploadResponse:
+    def _upload(self, path: str, content: bytes, overwrite: bool) -> FileUploadResponse:
+        def plan(old: int | None) -> bytes:
+            if old is not None and not overwrite:
+                raise FileExists(path, "Choose another path.")
+            return content
+
         try:
-            self._create(self._jail.normal(path), lambda _: content)
+            self._create(self._jail.normal(path), plan)
         except FilesystemError as error:
             return FileUploadResponse(path, error=error_code(error))
         return FileUploadResponse(path)
@@ -218,19 +227,25 @@ def held(opened: tuple[int, str]) -> Iterator[tuple[int, str]]:
 
 @contextlib.contextmanager
 def _kept_from_writers(parent: int, name: str) -> Iterator[bool]:
-    """Let nobody write a file meanwhile, or it would be there again. Yields if it is a directory.
+    """Let nobody write a file meanwhile, or it would be there again; say if it is none."""
+    is_directory = _is_directory(parent, name)
+    with contextlib.nullcontext() if is_directory else locked_if_room(parent, name):
+        yield is_directory
+
+
+@contextlib.contextmanager
+def locked_if_room(parent: int, name: str) -> Iterator[None]:
+    """Be the only one who changes an entry.
 
     On a full disk there is no room for the lock: deleting goes on without, as it makes some.
     """
-    is_directory = _is_directory(parent, name)
     with contextlib.ExitStack() as stack:
         try:
-            if not is_directory:
-                stack.enter_context(locked(parent, name))
+            stack.enter_context(locked(parent, name))
         except OSError as error:
             if error.errno not in _FULL:
                 raise
-        yield is_directory
+        yield
 
 
 def _is_directory(parent: int, name: str) -> bool:

@@ -27,7 +27,8 @@ class FilesystemBackend(Twins, DiskReceiving):
 
     A file or a directory of any size moves from one such backend to another, with modes, times and
     the links that stay in it. It is copied under a hidden name, with memory for a piece of it, and
-    gets its name when it is whole; only then is the source deleted.
+    gets its name when it is whole; only then is the source deleted, and only if nothing has come
+    into it since.
 
     One object serves any number of threads, and any number of processes may have one.
     """

@@ -44,7 +44,7 @@ class FsspecObjects:
     async def info(self, path: str) -> Entry | None:
         """Return the size of a file."""
         info = await self._info(path)
-        return None if info is None else Entry(path, info["size"], _time(info))
+        return None if info is None else _entry(path, info)
 
     async def get(
         self, path: str, start: int = 0, length: int | None = None, same: Blob | None = None
@@ -89,6 +89,10 @@ class FsspecObjects:
     async def replace(self, contents: Mapping[str, bytes]) -> dict[str, FilesystemError]:
         """Write files, whatever is there."""
         return await write_each(self._io, self._put, contents)
+
+    async def create_each(self, contents: Mapping[str, bytes]) -> dict[str, FilesystemError]:
+        """Write files where none are."""
+        return await write_each(self._io, self.create, contents)
 
     async def remove(self, paths: Sequence[str]) -> None:
         """Remove files, and the directories that are empty then."""
@@ -150,7 +154,7 @@ class FsspecObjects:
             return False
         return bool(info["type"] == "directory")
 
-    async def survey(self, paths: Sequence[str]) -> list[Survey]:
+    async def survey(self, paths: Sequence[str], message: str | None = None) -> list[Survey]:
         """Say what is at paths: many of one directory by a list of it."""
         return await survey_each(self._io, self, paths)
 
@@ -266,8 +270,12 @@ class FsspecObjects:
             return
 
 
-def _files(infos: Sequence[Any]) -> list[tuple[str, int, str | None]]:
-    return [(i["name"], int(i["size"] or 0), _time(i)) for i in infos if i["type"] == "file"]
+def _files(infos: Sequence[Any]) -> list[Entry]:
+    return [_entry(info["name"], info) for info in infos if info["type"] == "file"]
+
+
+def _entry(path: str, info: Any) -> Entry:
+    return Entry(path, int(info["size"] or 0), _time(info), _version(info))
 
 
 _TIMES = ("mtime", "LastModified", "last_modified", "modified", "updated", "created")

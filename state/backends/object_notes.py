@@ -5,9 +5,17 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from langgraph_filesystem.state.backends.journal import Change, Journal, Note, verdict
-from langgraph_filesystem.state.backends.object_access import Access, Tidied, digest_of
-from langgraph_filesystem.state.backends.objects import Objects
+from langgraph_filesystem.state.backends.many import each
+from langgraph_filesystem.state.backends.object_access import (
+    CHUNK,
+    Access,
+    ChangedMeanwhile,
+    Tidied,
+    digest_of,
+)
+from langgraph_filesystem.state.backends.objects import Changed, Objects
 from langgraph_filesystem.state.backends.protocol import Outcome
+from langgraph_filesystem.state.errors import BackendFailed
 
 __all__ = ("Journaled", "State")
 
@@ -66,27 +74,63 @@ class Journaled(Access):
         else:
             await self._notes.begin(once, {"tree": start, "to": end})
 
-    async def _finish_move(self, once: str | None, start: str, end: str) -> bool:
-        """Finish a move of a file that was copied before a crash, and not yet removed."""
-        note = None if once is None else await self._notes.find(once)
-        states = [tuple(state) for state in (note or {}).get("states", ())]
+    async def _finish_move(
+        self, once: str | None, start: str, end: str, pairs: Sequence[tuple[str, str]]
+    ) -> int | None:
+        """Finish a move that was begun before a crash; return how many files it was, if it was."""
+        note = (None if once is None else await self._notes.find(once)) or {}
+        if (note.get("tree"), note.get("to")) == (start, end):
+            return await self._finish_tree(end, pairs)
+        states = [tuple(state) for state in note.get("states", ())]
         digest = await self.digest(start) if states else None
         if digest is None or states != [(start, digest, None), (end, None, digest)]:
-            return False
+            return None
         if await self.digest(end) != digest:
-            return False
+            return None
         await self._objects.remove([start])
-        return True
+        return 1
+
+    async def _finish_tree(self, end: str, pairs: Sequence[tuple[str, str]]) -> int | None:
+        """Move what is left of a directory, unless something else is where it is to be."""
+        arrived = {entry.path for entry in (await self._objects.below(end)).files}
+        if not arrived:
+            return None
+        copied = [pair for pair in pairs if pair[1] in arrived]
+        for pair, is_copy in zip(
+            copied, await each(self._io, self._are_equal, copied), strict=True
+        ):
+            if not is_copy:
+                raise BackendFailed(
+                    f"{pair[1]}: is another file than {pair[0]} now, so the move of its directory, "
+                    "which was interrupted, was not finished. Nothing was changed again. Compare "
+                    "the two, and delete one of them."
+                )
+        try:
+            await self._objects.rename([pair for pair in pairs if pair[1] not in arrived])
+        except Changed:
+            raise ChangedMeanwhile(end) from None
+        await self._objects.remove([source for source, _ in copied])
+        return len(arrived | {destination for _, destination in pairs})
+
+    async def _are_equal(self, pair: tuple[str, str]) -> bool:
+        """Say whether two files hold the same, a part at a time."""
+        at = 0
+        while True:
+            one, other = [await self._objects.get(path, at, CHUNK) for path in pair]
+            if one is None or other is None or one.size != other.size:
+                return False
+            at += len(one.content)
+            if one.content != other.content or at >= one.size or not one.content:
+                return one.content == other.content and at >= one.size
 
     async def _recall_tree(self, path: str, to: str | None) -> Outcome | None:
         """Tell whether a directory was deleted or moved, by what is left of it."""
         left = (await self._objects.below(path)).files
         if to is None:
             return None if left else Outcome(finished=True)
-        arrived = (await self._objects.below(to)).files
-        if left and not arrived:
+        if left:  # whether the rest can follow is found when it is moved
             return None
-        return Outcome(finished=not left and bool(arrived))
+        return Outcome(finished=bool((await self._objects.below(to)).files))
 
 
 class _Notes:

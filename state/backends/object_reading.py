@@ -102,11 +102,11 @@ class Reading(Access):
         normal = self._path(path)
         entry = None if normal == "/" else await self._objects.info(normal)
         if entry is not None:
-            return Inventory(files=[_info(entry)])
+            return Inventory(files=[_stamped(entry)])
         found = await self._objects.below(normal)
         if not found.files:
             await self._check_directory(normal)
-        return Inventory(files=[_info(entry) for entry in found.files])
+        return Inventory(files=[_stamped(entry) for entry in found.files])
 
     async def download_files(self, paths: Sequence[str]) -> list[FileDownloadResponse]:
         """Return the bytes of files."""
@@ -187,6 +187,14 @@ def _info(entry: Entry) -> FileInfo:
     info = FileInfo(path=entry.path, is_dir=False, size=entry.size)
     if entry.modified_at is not None:
         info["modified_at"] = entry.modified_at
+    return info
+
+
+def _stamped(entry: Entry) -> FileInfo:
+    """Say of a file what changes with it: the time of some stores has whole seconds only."""
+    info = _info(entry)
+    if entry.version is not None:
+        info["modified_at"] = f"{entry.modified_at} {entry.version}"
     return info
 
 

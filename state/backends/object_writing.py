@@ -119,20 +119,26 @@ class Writing(Journaled):
         # A directory may hold paths that get too long at another place.
         pairs = [(path, self._path(normalize_path(end + path[len(start) :]))) for path in files]
         async with self._held(*(path for pair in pairs for path in pair)):
-            if not await self._finish_move(once, start, end):
+            count = await self._finish_move(once, start, end, pairs)
+            if count is None:
                 if await self._check_writable(end):
                     raise FileExists(end, "Delete it first, or choose another destination.")
                 await self._begin_moving(once, start, end, files)
                 await self._rename(pairs)
-        return MoveResult(path=destination, files=len(pairs))
+        return MoveResult(path=destination, files=count or len(pairs))
 
     async def upload_files(
-        self, files: Sequence[tuple[str, bytes]], *, once: str | None = None
+        self,
+        files: Sequence[tuple[str, bytes]],
+        *,
+        once: str | None = None,
+        overwrite: bool = True,
     ) -> list[FileUploadResponse]:
-        """Store bytes as files, in the place of others that are there."""
+        """Store bytes as files, in the place of others that are there, or where none are."""
         answers = [FileUploadResponse(path) for path, _ in files]
+        by_path = {answer.path: answer for answer in answers}
         try:
-            await self._upload(dict(files), {answer.path: answer for answer in answers}, once)
+            await self._upload(dict(files), by_path, once, overwrite)
         except FilesystemError as error:  # of all: without a note nothing may begin
             return [replace(answer, error=answer.error or error_code(error)) for answer in answers]
         return answers
@@ -192,21 +198,37 @@ class Writing(Journaled):
         contents: Mapping[str, bytes],
         answers: Mapping[str, FileUploadResponse],
         once: str | None,
+        overwrite: bool,
     ) -> None:
         paths: dict[str, str] = {}
         for given, answer in answers.items():
             with _reported(answer):
                 paths[self._path(given)] = given
-        surveys = await self._objects.survey(list(paths))
+        message = None if once is None else ".".join(once.split(".", 2)[:2])
+        surveys = await self._objects.survey(list(paths), message)
         good: dict[str, bytes] = {}
         for (path, given), survey in zip(paths.items(), surveys, strict=True):
             with _reported(answers[given]):
-                _checked(path, survey)
+                if _checked(path, survey) and not overwrite:
+                    raise FileExists(path, "Choose another path.")
                 good[path] = contents[given]
         async with self._held(*good):
-            await self._begin_replacing(once, good)
-            for path, error in (await self._objects.replace(good)).items():
+            work = self._replace_all if overwrite else self._create_all
+            for path, error in (await work(once, good)).items():
                 answers[paths[path]].error = error_code(error)
+
+    async def _replace_all(
+        self, once: str | None, contents: dict[str, bytes]
+    ) -> dict[str, FilesystemError]:
+        await self._begin_replacing(once, contents)
+        return await self._objects.replace(contents)
+
+    async def _create_all(
+        self, once: str | None, contents: dict[str, bytes]
+    ) -> dict[str, FilesystemError]:
+        if contents:  # of a part that is there already the note stays as it is
+            await self._begin(once, [(path, None, digest_of(it)) for path, it in contents.items()])
+        return await self._objects.create_each(contents)
 
 
 _EDIT_INSTEAD = "Change it with `edit_file`, or set `overwrite`."

@@ -27,6 +27,8 @@ class Entry:
     path: str
     size: int
     modified_at: str | None = None
+    version: Any = None
+    """What tells this state of the file from others, if the time is not all that does."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,9 @@ class Objects(Protocol):
     async def replace(self, contents: Mapping[str, bytes]) -> dict[str, FilesystemError]:
         """Write files, whatever is there; return why some of them could not be written."""
 
+    async def create_each(self, contents: Mapping[str, bytes]) -> dict[str, FilesystemError]:
+        """Write files where none are; return why some of them could not be written."""
+
     async def remove(self, paths: Sequence[str]) -> None:
         """Remove files; one that is gone already is no error."""
 
@@ -123,8 +128,11 @@ class Objects(Protocol):
     async def is_directory(self, path: str) -> bool:
         """Say whether a file is below a path."""
 
-    async def survey(self, paths: Sequence[str]) -> list[Survey]:
-        """Say what is at paths, before something is written there."""
+    async def survey(self, paths: Sequence[str], message: str | None = None) -> list[Survey]:
+        """Say what is at paths, before something is written there.
+
+        For the parts of one message what costs much may be looked at once.
+        """
 
     async def note_names(self, directory: str) -> list[str]:
         """Return the names of the notes of a journal."""

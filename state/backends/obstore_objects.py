@@ -37,7 +37,7 @@ class ObstoreObjects(ObstoreRequests):
     async def info(self, path: str) -> Entry | None:
         """Return the size of a file."""
         meta = await self._head(path)
-        return None if meta is None else Entry(path, meta["size"], _time(meta))
+        return None if meta is None else _entry(path, meta)
 
     async def get(
         self, path: str, start: int = 0, length: int | None = None, same: Blob | None = None
@@ -94,6 +94,10 @@ class ObstoreObjects(ObstoreRequests):
         """Write files, whatever is there."""
         return await write_each(self._io, self._put, contents)
 
+    async def create_each(self, contents: Mapping[str, bytes]) -> dict[str, FilesystemError]:
+        """Write files where none are."""
+        return await write_each(self._io, self.create, contents)
+
     async def remove(self, paths: Sequence[str]) -> None:
         """Remove files, many by one request."""
         for start in range(0, len(paths), 1_000):
@@ -130,7 +134,7 @@ class ObstoreObjects(ObstoreRequests):
         """Return what is directly below a directory, by a list that ends at the next `/`."""
         own = self._prefix(directory)
         found = await self._listed(directory, own)
-        files = ((m["path"], m["size"], _time(m)) for m in found["objects"] if m["path"] != own)
+        files = (_entry(m["path"], m) for m in found["objects"] if m["path"] != own)
         return listing(self._keys, files, found["common_prefixes"])
 
     async def below(self, directory: str, seconds: float | None = None) -> Listing:
@@ -144,7 +148,7 @@ class ObstoreObjects(ObstoreRequests):
             if deadline is not None and time.monotonic() > deadline:
                 whole = False
                 break
-        found = listing(self._keys, ((m["path"], m["size"], _time(m)) for m in metas))
+        found = listing(self._keys, (_entry(meta["path"], meta) for meta in metas))
         found.whole = whole
         if not whole:
             found.note = f"The list stopped after {seconds:.0f} s; look into a smaller directory."
@@ -160,7 +164,7 @@ class ObstoreObjects(ObstoreRequests):
             return True
         return bool(page) and await self._head(path) is None
 
-    async def survey(self, paths: Sequence[str]) -> list[Survey]:
+    async def survey(self, paths: Sequence[str], message: str | None = None) -> list[Survey]:
         """Say what is at paths: many of one directory by a list of it."""
         return await survey_each(self._io, self, paths)
 
@@ -233,6 +237,10 @@ class ObstoreObjects(ObstoreRequests):
         gone = {path for path, meta in zip(empty, there, strict=True) if meta is None}
         gone |= {e.path for e in files if not e.size and e.path in parents}
         return [entry for entry in files if entry.path not in gone]
+
+
+def _entry(path: str, meta: Any) -> Entry:
+    return Entry(path, meta["size"], _time(meta), _version(meta))
 
 
 def _version(meta: Any) -> tuple[str | None, str | None]:

@@ -1,6 +1,7 @@
 """Keys of a remote store: where below a prefix a path lies, and which keys are no paths."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from langgraph_filesystem.state.backends.objects import Entry, Listing
 from langgraph_filesystem.state.errors import PathRefused
@@ -42,18 +43,16 @@ def check_reserved(path: str) -> None:
         raise PathRefused(path, "it is reserved. Choose another path.")
 
 
-def listing(
-    keys: Keys, files: Iterable[tuple[str, int, str | None]], directories: Iterable[str] = ()
-) -> Listing:
-    """Return files and directories under their paths, without the journal and what is no path."""
+def listing(keys: Keys, files: Iterable[Entry], directories: Iterable[str] = ()) -> Listing:
+    """Return what has keys under its paths, without the journal and what is no path."""
     found = Listing()
     odd: list[str] = []
-    for key, size, modified_at in files:
-        path = keys.path(key)
+    for file in files:
+        path = keys.path(file.path)
         if path is None:
-            odd.append(key)
+            odd.append(file.path)
         elif not is_within(path, NOTES):
-            found.files.append(Entry(path, size, modified_at))
+            found.files.append(replace(file, path=path))
     for key in directories:
         path = keys.path(key)
         if path is None:

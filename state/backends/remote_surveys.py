@@ -5,8 +5,8 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol
 
 from langgraph_filesystem.state.backends.many import each
-from langgraph_filesystem.state.backends.objects import Entry, Listing, Survey
-from langgraph_filesystem.state.errors import FilesystemError
+from langgraph_filesystem.state.backends.objects import Changed, Entry, Listing, Survey
+from langgraph_filesystem.state.errors import FileExists, FilesystemError
 from langgraph_filesystem.state.io import Io
 from langgraph_filesystem.state.paths import ancestors
 
@@ -55,7 +55,10 @@ async def write_each(
     write: Callable[[str, bytes], Coroutine[Any, Any, None]],
     contents: Mapping[str, bytes],
 ) -> dict[str, FilesystemError]:
-    """Write files, and return why some of them could not be written."""
+    """Write files, and return why some of them could not be written.
+
+    `Changed` says of a file that is to be new that it is there.
+    """
     failed: dict[str, FilesystemError] = {}
 
     async def one(path: str) -> None:
@@ -63,6 +66,8 @@ async def write_each(
             await write(path, contents[path])
         except FilesystemError as error:
             failed[path] = error
+        except Changed:
+            failed[path] = FileExists(path, "Choose another path.")
 
     await each(io, one, list(contents))
     return failed

@@ -7,6 +7,7 @@ leads elsewhere if a directory was moved meanwhile: it is taken only to the dire
 import contextlib
 import errno
 import os
+from collections.abc import Callable
 from typing import NamedTuple
 
 __all__ = ("remove_tree",)
@@ -21,17 +22,29 @@ class _Level(NamedTuple):
     """Those in it that are still to be deleted."""
 
 
-def remove_tree(parent: int, name: str) -> None:
-    """Delete a directory and all that is in it; raise `OSError` at the first thing that stays."""
-    here = os.open(name, _OPEN, dir_fd=parent)
+def remove_tree(
+    parent: int,
+    name: str,
+    *,
+    look: Callable[[str, int], None] | None = None,
+    force: bool = False,
+) -> None:
+    """Delete a directory and all that is in it; raise `OSError` at the first thing that stays.
+
+    `look` is called with the path of each directory from the top, and with its handle, before
+    anything in it is deleted, and may raise. With `force` directories get a mode that lets them
+    be emptied: for what is our own.
+    """
+    here = _entered(parent, name, force)
     try:
-        levels = [_emptied(here, name)]
+        levels = [_emptied(here, name, "", look)]
         while levels[-1].directories or len(levels) > 1:
             if levels[-1].directories:
                 child = levels[-1].directories.pop()
                 with contextlib.suppress(FileNotFoundError):
-                    here = _go(here, child)
-                    levels.append(_emptied(here, child))
+                    here = _go(here, child, force)
+                    path = "/".join([level.name for level in levels[1:]] + [child]) if look else ""
+                    levels.append(_emptied(here, child, path, look))
             else:
                 child = levels.pop().name
                 here = _go(here, "..")
@@ -43,8 +56,12 @@ def remove_tree(parent: int, name: str) -> None:
     os.rmdir(name, dir_fd=parent)
 
 
-def _emptied(directory: int, name: str) -> _Level:
+def _emptied(
+    directory: int, name: str, path: str, look: Callable[[str, int], None] | None
+) -> _Level:
     """Delete all that is no directory; return what is left."""
+    if look is not None:
+        look(path, directory)
     with os.scandir(directory) as found:
         entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
     for entry, is_directory in entries:
@@ -55,10 +72,18 @@ def _emptied(directory: int, name: str) -> _Level:
     return _Level(name, os.fstat(directory), left)
 
 
-def _go(here: int, name: str) -> int:
-    there = os.open(name, _OPEN, dir_fd=here)
+def _go(here: int, name: str, force: bool = False) -> int:
+    there = _entered(here, name, force)
     os.close(here)
     return there
+
+
+def _entered(here: int, name: str, force: bool) -> int:
+    handle = os.open(name, _OPEN, dir_fd=here)
+    if force:
+        with contextlib.suppress(OSError):  # then what is in it can't be deleted, and says so
+            os.fchmod(handle, 0o700)
+    return handle
 
 
 def _check_is_same(directory: int, level: _Level) -> None:

@@ -23,7 +23,7 @@ from functools import lru_cache
 from langgraph_filesystem.state.backends.jail import TEMPORARY
 from langgraph_filesystem.state.backends.renames import rename_new
 
-__all__ = ("Busy", "locked", "replace", "temporary_name")
+__all__ = ("Busy", "is_being_written", "locked", "replace", "temporary_name")
 
 _PATIENCE = 10.0
 """Seconds to wait for one writer who does not get on. A write of 50 MB takes less than one."""
@@ -85,6 +85,13 @@ def locked(parent: int, name: str) -> Iterator[None]:
         yield
     finally:
         _let_go(parent, name, draft, is_renamed=False)
+
+
+def is_being_written(parent: int, temporary: str) -> bool:
+    """Say of a temporary file whether somebody has it now; one that nobody has is removed."""
+    if len(temporary) != len(temporary_name("")):
+        return False  # what else has such a name is no lock
+    return _holder(parent, temporary) is not None
 
 
 def _let_go(parent: int, name: str, draft: int, is_renamed: bool) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, ParamSpec, TypeVar
 
 from langgraph_filesystem.state.errors import (
+    FileExists,
     FileNotFound,
     FilesystemError,
     IsDirectory,
@@ -19,6 +20,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _CODES: dict[type[FilesystemError], str] = {
+    FileExists: "file_exists",
     FileNotFound: "file_not_found",
     IsDirectory: "is_directory",
     NotDirectory: "invalid_path",

@@ -13,6 +13,7 @@ from langgraph_filesystem.state.backends.namespaces import (
 )
 from langgraph_filesystem.state.backends.object_backend import ObjectBackend
 from langgraph_filesystem.state.backends.objects import Objects
+from langgraph_filesystem.state.backends.store_index import Directories
 from langgraph_filesystem.state.backends.store_objects import StoreObjects
 from langgraph_filesystem.state.errors import BackendFailed
 from langgraph_filesystem.state.io import Io
@@ -68,6 +69,7 @@ class StoreBackend(ObjectBackend):
         elif self._namespace is None:
             self._fixed = checked_namespace(namespace)
         self._store = store
+        self._directories = Directories()
 
     def _objects(self, io: Io) -> Objects:
         store = self._store
@@ -80,7 +82,7 @@ class StoreBackend(ObjectBackend):
                 "(`create_filesystem_agent(..., store=InMemoryStore())`) or to the backend "
                 "(`StoreBackend(store=...)`); a LangGraph server brings its own."
             )
-        return StoreObjects(store, self._place(), io)
+        return StoreObjects(store, self._place(), io, self._directories)
 
     def _place(self) -> Namespace:
         if self._fixed is not None:

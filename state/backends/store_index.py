@@ -11,7 +11,7 @@ ours. It ends as soon as the one that is gone is asked for.
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from typing import Any, cast
 
 from langgraph.store.base import GetOp, Item, Op, PutOp, SearchOp
@@ -21,13 +21,14 @@ from langgraph_filesystem.state.backends.objects import Blob, Entry, Listing
 from langgraph_filesystem.state.backends.store_items import blob_of
 from langgraph_filesystem.state.paths import ancestors
 
-__all__ = ("Index", "digest_of_namespace")
+__all__ = ("Directories", "Index", "digest_of_namespace")
 
 Marker = Mapping[str, Any]
 Batch = Callable[[Sequence[Op]], Awaitable[list[Any]]]
 
 _PAGE = 1_000
 """Markers that are read at once: some 150 bytes each."""
+_MESSAGES = 4
 _ITEMS = 100
 """Items that are read at once when all of them are."""
 
@@ -128,6 +129,28 @@ class Index:
             items = await self._batch([GetOp(self._namespace, key, False) for key in some])
             found.update((item.key, _marker_of(item)) for item in items if item is not None)
         return found
+
+
+class Directories:
+    """Which directories there were when a message began, with those that came by it.
+
+    To find them all markers are read; a move of many files asks for them once, not for each part.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, set[str]] = {}
+
+    def find(self, message: Hashable) -> set[str] | None:
+        """Return those of one of the last messages."""
+        return self._known.get(message)
+
+    def keep(self, message: Hashable, directories: set[str], files: Sequence[str]) -> None:
+        """Remember directories, and those of files that are to be written now."""
+        directories.update(above for path in files for above in ancestors(path))
+        self._known[message] = directories
+        while len(self._known) > _MESSAGES:
+            # Another thread may be at it: what is forgotten is looked for again.
+            self._known.pop(next(iter(tuple(self._known))), None)
 
 
 def digest_of_namespace(namespace: Namespace) -> str:

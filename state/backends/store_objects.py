@@ -9,9 +9,9 @@ from langgraph_filesystem.state.backends.many import aside
 from langgraph_filesystem.state.backends.namespaces import OURS, Namespace
 from langgraph_filesystem.state.backends.object_access import ChangedMeanwhile
 from langgraph_filesystem.state.backends.objects import Blob, Changed, Entry, Listing, Survey
-from langgraph_filesystem.state.backends.store_index import Index, digest_of_namespace
+from langgraph_filesystem.state.backends.store_index import Directories, Index, digest_of_namespace
 from langgraph_filesystem.state.backends.store_items import blob_of, item_value
-from langgraph_filesystem.state.errors import FilesystemError, PathRefused
+from langgraph_filesystem.state.errors import FileExists, FilesystemError, PathRefused
 from langgraph_filesystem.state.io import Blocking, Io
 from langgraph_filesystem.state.paths import ancestors, is_within
 
@@ -36,7 +36,13 @@ class _NoFile(FilesystemError):
 class StoreObjects:
     """The items of one namespace, for calls that all block or are all awaited."""
 
-    def __init__(self, store: BaseStore, namespace: Namespace, io: Io) -> None:
+    def __init__(
+        self,
+        store: BaseStore,
+        namespace: Namespace,
+        io: Io,
+        directories: Directories | None = None,
+    ) -> None:
         self._store = store
         self._namespace = namespace
         self._io = io
@@ -44,6 +50,7 @@ class StoreObjects:
         self._ttl: float | None = config.get("default_ttl")
         self._refresh: bool = config.get("refresh_on_read", True)
         self._index = Index(self._batch, namespace, self._ttl)
+        self._directories = directories or Directories()
 
     @property
     def identity(self) -> Hashable:
@@ -85,6 +92,15 @@ class StoreObjects:
 
     async def replace(self, contents: Mapping[str, bytes]) -> dict[str, FilesystemError]:
         """Write files, whatever is there."""
+        return await self._put_each(contents, overwrite=True)
+
+    async def create_each(self, contents: Mapping[str, bytes]) -> dict[str, FilesystemError]:
+        """Write files where none are."""
+        return await self._put_each(contents, overwrite=False)
+
+    async def _put_each(
+        self, contents: Mapping[str, bytes], *, overwrite: bool
+    ) -> dict[str, FilesystemError]:
         failed: dict[str, FilesystemError] = {}
         for some in _parts(contents):
             ops: list[PutOp] = []
@@ -92,6 +108,9 @@ class StoreObjects:
                 old = None if item is None else blob_of(item)
                 if item is not None and old is None:
                     failed[path] = _NoFile(path)
+                    continue
+                if old is not None and not overwrite:
+                    failed[path] = FileExists(path, "Choose another path.")
                     continue
                 ops += self._written(path, contents[path], None if old is None else old.created_at)
             await self._batch(ops)
@@ -160,14 +179,24 @@ class StoreObjects:
         """Say whether a file is below a path."""
         return await self._index.is_directory(path)
 
-    async def survey(self, paths: Sequence[str]) -> list[Survey]:
+    async def survey(self, paths: Sequence[str], message: str | None = None) -> list[Survey]:
         """Say what is at paths: with one batch for some of them."""
         # A store goes through all of its markers for each that it looks for.
-        directories = await self._index.directories() if len(paths) > _FEW else None
+        key = self._namespace, message
+        directories = await self._all_directories(paths, key) if len(paths) > _FEW else None
         surveys: list[Survey] = []
         for start in range(0, len(paths), _MANY):
             surveys += await self._survey(paths[start : start + _MANY], directories)
+        if directories is not None and message is not None:
+            self._directories.keep(key, directories, paths)
         return surveys
+
+    async def _all_directories(self, paths: Sequence[str], key: Hashable) -> set[str]:
+        known = self._directories.find(key)
+        # What was a directory may be none any more: only that it is none is believed.
+        if known is None or not known.isdisjoint(paths):
+            return await self._index.directories()
+        return known
 
     async def _survey(self, paths: Sequence[str], directories: Set[str] | None) -> list[Survey]:
         above = sorted({step for path in paths for step in ancestors(path)})

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from langgraph_filesystem.state.backends.jail import Jail
 
-__all__ = ("Descent", "Entry", "Level", "levels", "stays_inside")
+__all__ = ("Descent", "Entry", "Level", "levels", "list_entries", "stays_inside")
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -79,7 +79,7 @@ def levels(jail: Jail, parent: int, name: str, path: str) -> Generator[Level, No
         while waiting:
             at = waiting.pop()
             handle = descent.go(at)
-            level = Level(at, handle, _entries(jail, handle, f"{path}/{at}".rstrip("/")))
+            level = Level(at, handle, list_entries(jail, handle, f"{path}/{at}".rstrip("/")))
             waiting += [level.below(it.name) for it in level.entries if _is_directory(it)]
             yield level
 
@@ -98,7 +98,8 @@ def stays_inside(directory: str, target: str) -> bool:
     return up <= depth and ".." not in parts[up:]
 
 
-def _entries(jail: Jail, handle: int, path: str) -> list[Entry]:
+def list_entries(jail: Jail, handle: int, path: str) -> list[Entry]:
+    """Return what is in an open directory, of which `path` is the path in the jail."""
     names = [name for name in os.listdir(handle) if not jail.hides(path, name)]
     found = []
     for name in names:

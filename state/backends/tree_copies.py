@@ -22,14 +22,17 @@ from langgraph_filesystem.state.backends.subtrees import (
     stays_inside,
 )
 
-__all__ = ("Place", "copy_tree", "find_difference", "is_inside")
+__all__ = ("Place", "copy_tree", "find_difference", "is_inside", "time_step")
 
 T = TypeVar("T")
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_COARSE = (100, 1_000, 1_000_000, 1_000_000_000, 2_000_000_000)
-"""Nanoseconds to which file systems keep times, if not to one: NTFS, many networks', FAT."""
+_STEPS = (1, 100, 1_000, 1_000_000, 1_000_000_000, 2_000_000_000)
+"""Nanoseconds to which file systems keep times: most, NTFS, many networks', FAT."""
+_ODD = 1_111_111_113_987_654_321
+"""A time that no step but the first keeps as it is."""
 
 
 class Place(NamedTuple):
@@ -44,6 +47,14 @@ class Place(NamedTuple):
         """Return what is known of it itself, not of what a link leads to."""
         return os.stat(self.name, dir_fd=self.parent, follow_symlinks=False)
 
+    def is_taken(self) -> bool:
+        """Say whether something is there."""
+        try:
+            self.status()
+        except FileNotFoundError:
+            return False
+        return True
+
 
 def copy_tree(source: Place, target: Place, check: Callable[[], None], *, flush: bool) -> None:
     """Copy a file or a directory to where nothing is.
@@ -56,17 +67,20 @@ def copy_tree(source: Place, target: Place, check: Callable[[], None], *, flush:
         entry = Entry(source.name, source.status())
     copying.entry(None, entry, target.parent, target.name)
     if stat.S_ISDIR(entry.status.st_mode):
-        copying.fill(target, stat.S_IMODE(entry.status.st_mode) & 0o777)
+        copying.fill(target, entry.status)
 
 
-def find_difference(source: Place, target: Place) -> str | None:
+def find_difference(
+    source: Place, target: Place, check: Callable[[], None], *, step: int = 1
+) -> str | None:
     """Return the path of something at the source of which the target has no copy.
 
-    What only the target has does not count: the source may have been deleted in part.
+    What only the target has does not count: the source may have been deleted in part. Times of the
+    target are kept to a step of so many nanoseconds.
     """
     with reading(source.path):
         entry = Entry(source.name, source.status())
-    if not _is_copy(source, None, entry, (target.parent, target.name)):
+    if not _is_copy(source, None, entry, (target.parent, target.name), step):
         return source.path
     if not stat.S_ISDIR(entry.status.st_mode):
         return None
@@ -74,9 +88,17 @@ def find_difference(source: Place, target: Place) -> str | None:
         for level in _levels(source):
             here = copy.go(level.path)
             for entry in level.entries:
-                if not _is_copy(source, level, entry, (here, entry.name)):
+                check()
+                if not _is_copy(source, level, entry, (here, entry.name), step):
                     return f"{source.path}/{level.below(entry.name)}"
     return None
+
+
+def time_step(parent: int, name: str) -> int:
+    """Return how exactly times are kept where a file is, by giving it one."""
+    os.utime(name, ns=(_ODD, _ODD), dir_fd=parent, follow_symlinks=False)
+    kept = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mtime_ns
+    return next((step for step in _STEPS if abs(_ODD - kept) < step), _STEPS[-1])
 
 
 def is_inside(directory: int, status: os.stat_result) -> bool:
@@ -103,19 +125,21 @@ class _Copying:
         self._check = check
         self._flush = flush
 
-    def fill(self, target: Place, mode: int) -> None:
+    def fill(self, target: Place, status: os.stat_result) -> None:
         """Copy all that is in the directory."""
-        closed: list[tuple[str, int]] = []
+        made: list[tuple[str, os.stat_result]] = []
         with closing(Descent(target.parent, target.name)) as copy:
             for level in _levels(self._source):
                 here = copy.go(level.path)
                 for entry in level.entries:
                     self.entry(level, entry, here, entry.name)
-                closed += _closed_in(level)
-            # What may not be written into gets its mode when all is in it.
-            for path, own in reversed(closed):
-                _set_mode(copy.go(path), own)
-            _set_mode(copy.go(""), mode)
+                made += _directories(level)
+            # They get modes and times when all is in them, the innermost first.
+            for path, own in reversed(made):
+                above, _, name = path.rpartition("/")
+                with _held(os.open(name, _DIRECTORY, dir_fd=copy.go(above))) as directory:
+                    _resemble(directory, own)
+            _resemble(copy.go(""), status)
 
     def entry(self, level: Level | None, entry: Entry, here: int, name: str) -> None:
         """Copy one entry; of a directory only itself."""
@@ -163,12 +187,17 @@ def _read(path: str, found: Iterator[T]) -> Iterator[T]:
         yield one
 
 
-def _closed_in(level: Level) -> Iterator[tuple[str, int]]:
-    """Yield the directories of a level that their owner may not do everything in."""
+def _directories(level: Level) -> Iterator[tuple[str, os.stat_result]]:
     for name, status in level.entries:
-        mode = stat.S_IMODE(status.st_mode) & 0o777
-        if stat.S_ISDIR(status.st_mode) and mode & 0o700 != 0o700:
-            yield level.below(name), mode
+        if stat.S_ISDIR(status.st_mode):
+            yield level.below(name), status
+
+
+def _resemble(directory: int, like: os.stat_result) -> None:
+    """Give a directory the mode of another, whatever the process masks, and its times."""
+    inherited = stat.S_IMODE(os.fstat(directory).st_mode) & 0o7000
+    os.utime(directory, ns=(like.st_atime_ns, like.st_mtime_ns))
+    _set_mode(directory, stat.S_IMODE(like.st_mode) & 0o777 | inherited)
 
 
 def _path(source: Place, level: Level | None, entry: Entry) -> str:
@@ -198,7 +227,9 @@ def _kept_link(source: Place, level: Level | None, entry: Entry) -> str | None:
     return target if stays_inside(level.path, target) else None
 
 
-def _is_copy(source: Place, level: Level | None, entry: Entry, copy: tuple[int, str]) -> bool:
+def _is_copy(
+    source: Place, level: Level | None, entry: Entry, copy: tuple[int, str], step: int
+) -> bool:
     here, name = copy
     try:
         found = os.stat(name, dir_fd=here, follow_symlinks=False)
@@ -211,12 +242,7 @@ def _is_copy(source: Place, level: Level | None, entry: Entry, copy: tuple[int, 
     with _held(_opened(source, level, entry)) as handle:
         status = os.fstat(handle)
     is_file = stat.S_ISREG(found.st_mode) and found.st_size == status.st_size
-    return is_file and _is_time_of(found.st_mtime_ns, status.st_mtime_ns)
-
-
-def _is_time_of(copy: int, source: int) -> bool:
-    """Say whether a time was kept, as exactly as the file system of the copy can."""
-    return copy == source or any(copy % step == 0 and 0 <= source - copy < step for step in _COARSE)
+    return is_file and abs(found.st_mtime_ns - status.st_mtime_ns) < step
 
 
 @contextmanager

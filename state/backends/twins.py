@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
+
+from langgraph_filesystem.state.io import CHANGING, in_thread
 
 __all__ = ("Twins",)
 
@@ -30,7 +32,8 @@ class Twins:
 def _threaded(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     async def twin(self: Any, *args: Any, **options: Any) -> Any:
-        return await asyncio.to_thread(getattr(self, name), *args, **options)
+        work = partial(getattr(self, name), *args, **options)
+        return await (in_thread(work) if name in CHANGING else asyncio.to_thread(work))
 
     twin.__name__ = f"a{name}"
     twin._is_made = True  # type: ignore[attr-defined]  # a subclass may write another method

@@ -16,6 +16,7 @@ from langchain_core.messages import HumanMessage, ToolMessage
 
 from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.state import copies
+from langgraph_filesystem.state.backends import claims, removal
 from langgraph_filesystem.state.backends.composite import CompositeBackend
 from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
 from langgraph_filesystem.state.backends.state import StateBackend
@@ -46,7 +47,9 @@ MANY = {f"/in/{number % 3}/{number}": f"{number}\n" for number in range(5)}
 MANY_SCRIPT = [says(call("move", "1", source="/in", destination="/m/out"))]
 DISK_SCRIPT = [says(call("move", "1", source="/m/many", destination="/n/deep/many"))]
 SCRIPTS = {"moves": MOVE_SCRIPT, "edits": EDIT_SCRIPT, "batches": MANY_SCRIPT, "trees": DISK_SCRIPT}
-STEPS = ("delete", "edit", "upload_files")
+STEPS = ("delete", "delete_copied", "edit", "upload_files")
+CLAIM_STEPS = ("_claim", "_settled_mark", "_renamed", "_remove")
+"""How a disk deletes what was copied: a claim, a look, another name, and the deletion."""
 NAMESPACE = ("killed",)
 
 
@@ -113,7 +116,7 @@ class Place:
     def mounts(self, number: int, store: Any, fuse: Fuse) -> dict[str, Any]:
         """Return the mounts of a thread."""
         backend = self.backend(number, store)
-        for method in STEPS:
+        for method in (step for step in STEPS if hasattr(backend, step)):
             # A disk takes the files of a batch one by one: it may die between two of them.
             step = "_upload" if method == "upload_files" and hasattr(backend, "_upload") else method
             setattr(backend, step, fuse.around(getattr(backend, step)))
@@ -145,6 +148,10 @@ class Place:
 def live(place: Place, number: int, fuse: Fuse) -> None:
     """Run a thread from wherever it is to its end, or to the end of the fuse."""
     config: Any = {"configurable": {"thread_id": str(number)}}
+    if place.has_all_moments or place.script is DISK_SCRIPT:
+        for step in CLAIM_STEPS:
+            setattr(claims, step, fuse.around(getattr(claims, step)))
+        removal._emptied = fuse.around(removal._emptied)
     with open_database(place.database) as opened:
         agent = place.agent(number, opened, fuse)
         begun = agent.get_state(config).created_at is not None

@@ -411,12 +411,13 @@ async def test_what_a_backend_has_not_is_not_assumed(mode: str) -> None:
         call("execute", command="x", timeout=5),
         call("delete", file_path="/m/a"),
         call("move", source="/m/a", destination="/here"),
+        write("/here", "new\n"),
         call("move", source="/here", destination="/m/c"),
         read("/m/c"),
     )
     statuses = [reply.status == "success" for reply in found]
-    assert statuses == [True, False, True, True, True, True, False, False, True, True]
+    assert statuses == [True, False, True, True, True, True, False, False, True, True, True]
     assert found[4].text.split("\n")[:2] == ["/m/a:1:One", "/m/a-2-2"]
     assert found[5].text == "ran x\n[exit status 0]"
     assert found[6].text == "Error: /m/a: the backend mounted at /m can't delete."
-    assert found[7].text.startswith("Error: Copied to /here, but the source is left: /m/a: the")
+    assert found[7].text.startswith("Error: /m/a: can't be moved to /here, as the backend mounted")

@@ -98,3 +98,17 @@ async def test_an_entry_that_can_not_be_moved_is_named_as_the_model_knows_it(
 def test_an_item_is_what_a_backend_would_say_of_it() -> None:
     assert Item("/a", None).info == {"path": "/a"}
     assert Item("/a", 0, "now").info == {"path": "/a", "size": 0, "modified_at": "now"}
+
+
+async def test_what_a_list_says_of_the_time_tells_one_state_from_another() -> None:
+    class Dated(Shelf):
+        def ls(self, path: str) -> Any:
+            found = super().ls(path)
+            for info in found.entries or ():
+                info["modified_at"] = "today"
+            return found
+
+    view = View(Mounts({"/m": Dated(d__a="1", c="2")}), Blocking(), Runtime(), {})
+    mount = view.mounts.locate("/m")
+    assert await find_all(view, mount, "/m/d") == Found([Item("/m/d/a", None, "today")])
+    assert await find_all(view, mount, "/m/c") == Found([Item("/m/c", None, "today")])

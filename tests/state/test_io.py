@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextvars import ContextVar
 from typing import Any
 
@@ -119,3 +119,80 @@ def test_keywords_are_known_of_any_callable() -> None:
     assert not takes(Target().keywords, "unknown")
     assert takes(Target().any_keywords, "whatever")
     assert not takes(len, "whatever")
+
+
+class Slow:
+    """Methods that go on until they may end."""
+
+    def __init__(self) -> None:
+        self.begun, self.go_on, self.is_done = threading.Event(), threading.Event(), False
+
+    def delete(self) -> None:
+        self.begun.set()
+        self.go_on.wait(30)
+        self.is_done = True
+        raise OSError("nobody hears of it")
+
+    def receive(self, *, stopped: threading.Event) -> None:
+        self.begun.set()
+        self.is_done = stopped.wait(30)
+
+    ls = delete
+
+
+async def cancelled(slow: Slow, method: str, **options: Any) -> "asyncio.Task[Any]":
+    running = asyncio.create_task(Awaiting().call(slow, method, **options))
+    assert await asyncio.to_thread(slow.begun.wait, 30)
+    running.cancel()
+    await asyncio.wait([running], timeout=0.05)
+    return running
+
+
+async def test_a_cancelled_change_is_over_when_its_thread_is() -> None:
+    slow = Slow()
+    running = await cancelled(slow, "delete")
+    assert not running.done()
+    slow.go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert slow.is_done
+
+
+async def test_who_cancels_twice_does_not_wait() -> None:
+    slow = Slow()
+    running = await cancelled(slow, "delete")
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert not slow.is_done
+    slow.go_on.set()
+
+
+async def test_what_changes_nothing_is_not_waited_for() -> None:
+    slow = Slow()
+    assert (await cancelled(slow, "ls")).cancelled()
+    slow.go_on.set()
+
+
+async def test_a_change_that_can_be_stopped_is() -> None:
+    slow = Slow()
+    running = await cancelled(slow, "receive", stopped=threading.Event())
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert slow.is_done
+
+
+async def test_a_change_that_has_no_thread_yet_is_not_begun_any_more() -> None:
+    loop, slow, first = asyncio.get_running_loop(), Slow(), threading.Event()
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        loop.set_default_executor(pool)
+        busy = loop.run_in_executor(None, first.wait, 30)
+        running = asyncio.create_task(Awaiting().call(slow, "delete"))
+        await asyncio.sleep(0.01)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        first.set()
+        await busy
+        slow.go_on.set()
+    assert not slow.begun.is_set()

@@ -159,3 +159,15 @@ def test_a_directory_without_files_is_not_lost(tmp_path: Path) -> None:
     state = run(move("/m/d", "/d"), mounts={"/m": FilesystemBackend(tmp_path)})
     assert "/m/d: has no files, and /d can't be a directory without any" in answers(state)[0].text
     assert (tmp_path / "d" / "empty").is_dir()
+
+
+def test_what_can_not_be_deleted_is_not_copied_either() -> None:
+    class Lasting(Shelf):
+        delete = None  # type: ignore[assignment]
+
+    shelf, other = Lasting(f="x"), Shelf()
+    [reply] = answers(run(move("/m/f", "/n/f"), mounts={"/m": shelf, "/n": other}))
+    assert reply.status == "error"
+    assert "/m/f: can't be moved to /n/f, as the backend mounted at /m can't delete." in reply.text
+    assert "Nothing was copied." in reply.text
+    assert (shelf.files, other.files) == ({"/f": b"x"}, {})

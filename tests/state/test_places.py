@@ -8,7 +8,14 @@ from langgraph.runtime import Runtime
 from langgraph_filesystem.state.backends.state import StateBackend
 from langgraph_filesystem.state.io import Blocking
 from langgraph_filesystem.state.mounts import Mounts
-from langgraph_filesystem.state.places import belongs, is_only_above_mounts, places, points_below
+from langgraph_filesystem.state.places import (
+    belongs,
+    first_missing,
+    is_only_above_mounts,
+    is_there,
+    places,
+    points_below,
+)
 from langgraph_filesystem.state.view import View
 from tests.nodes.backends import Broken, Shelf
 from tests.scripted import answer, call
@@ -74,3 +81,31 @@ def test_a_mount_hides_what_is_at_its_path() -> None:
     view = view_of({"/a": Shelf()})
     assert not belongs(view, view.mounts.locate("/"), "/a/x")
     assert belongs(view, view.mounts.locate("/a"), "/a/x")
+
+
+@pytest.mark.parametrize(
+    ("path", "missing"),
+    [("/m", None), ("/m/a", None), ("/m/a/b", None), ("/m/a/x/y", "/m/a/x"), ("/m/x/y", "/m/x")],
+)
+async def test_the_topmost_name_that_lacks_is_found(path: str, missing: str | None) -> None:
+    view = view_of({"/m": Shelf(a__b="")})
+    mount = view.mounts.locate(path)
+    assert await first_missing(view, mount, path) == missing
+    assert await is_there(view, mount, path) is (missing is None)
+
+
+async def test_a_very_deep_path_is_looked_for_by_as_many_lists_as_there_are_names() -> None:
+    class Counted(Shelf):
+        lists = 0
+
+        def ls(self, path: str) -> Any:
+            self.lists += 1
+            return super().ls(path)
+
+    shelf = Counted(**{"__".join("x" * 1_500): ""})
+    view = view_of({"/m": shelf})
+    mount = view.mounts.locate("/m")
+    assert await is_there(view, mount, "/m" + "/x" * 1_500)
+    assert shelf.lists == 1_500
+    assert not await is_there(view, mount, "/m" + "/y" * 1_500)
+    assert shelf.lists == 1_501

@@ -9,7 +9,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_filesystem import create_filesystem_agent
-from langgraph_filesystem.state.backends import StateBackend
+from langgraph_filesystem.state.backends import StateBackend, claims
 from langgraph_filesystem.state.backends.composite import CompositeBackend
 from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
 from langgraph_filesystem.state.backends.protocol import (
@@ -214,7 +214,10 @@ def test_a_source_that_changes_before_it_is_deleted_is_left() -> None:
     shelf = Changing(f="old")
     state = agent_of(shelf, move("/m/f", "/f")).invoke({"messages": [HumanMessage("go")]}, CONFIG)
     [reply] = answers(state)
-    assert "Copied to /f, but the source is left: /m/f or its copy was changed." in reply.text
+    assert (
+        "Copied to /f, but the source is left: /m/f was changed since, or its copy was."
+        in reply.text
+    )
     assert contents(state) == {"/f": "old"}
     assert shelf.files == {"/f": b"new"}
 
@@ -302,3 +305,47 @@ def test_what_comes_to_the_source_while_it_is_copied_is_not_deleted_with_it(tmp_
     assert "Copied to /n/d, but the source is left: /m/d was changed meanwhile." in reply.text
     assert sorted(os.listdir(tmp_path / "d")) == ["f", "new"]
     assert shelf.files == {"/d/f": b"text"}
+
+
+@pytest.mark.parametrize("destination", ["/n/d", "/here"])
+def test_what_comes_after_the_last_look_is_not_deleted_with_it(
+    destination: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "f").write_text("text")
+    disk = FilesystemBackend(tmp_path)
+    delete = disk.delete_copied
+
+    def late(*args: Any, **options: Any) -> Any:
+        assert FilesystemBackend(tmp_path).write("/d/new", "new").error is None
+        return delete(*args, **options)
+
+    monkeypatch.setattr(disk, "delete_copied", late)
+    agent = create_filesystem_agent(
+        ScriptedModel([says(move("/m/d", destination))]),
+        mounts={"/m": disk, "/n": Shelf()},
+        checkpointer=InMemorySaver(),
+    )
+    [reply] = answers(agent.invoke({"messages": [HumanMessage("go")]}, CONFIG))
+    left = f"Copied to {destination}, but the source is left: /m/d was changed meanwhile."
+    assert left in reply.text
+    assert sorted(os.listdir(tmp_path / "d")) == ["f", "new"]
+
+
+def test_a_source_that_is_kept_under_another_name_is_told_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "f").write_text("text")
+    disk, claim = FilesystemBackend(tmp_path), claims._claim
+
+    def between(place: Any) -> Any:
+        (tmp_path / "f").write_text("changed")
+        held = claim(place)
+        (tmp_path / "f").write_text("new")
+        return held
+
+    monkeypatch.setattr(claims, "_claim", between)
+    [reply] = answers(run(move("/m/f", "/n/f"), mounts={"/m": disk, "/n": Shelf()}))
+    assert "It is at /m/f-1 now, as something else is at /m/f." in reply.text
+    assert (tmp_path / "f-1").read_text() == "changed"
+    assert (tmp_path / "f").read_text() == "new"

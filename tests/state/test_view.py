@@ -1,5 +1,6 @@
 """One view for a task: what a call changed is there for the next, and comes out as one update."""
 
+import time
 from typing import Any
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from langgraph_filesystem.state.backends import StateBackend
 from langgraph_filesystem.state.backends.protocol import ReadResult
 from langgraph_filesystem.state.files import Files
+from langgraph_filesystem.state.mounts import Mount
+from langgraph_filesystem.state.view import renamed
 from tests.nodes.backends import Shelf
 from tests.nodes.test_filesystem import filesystem
 from tests.scripted import answer, call
@@ -124,3 +127,12 @@ def test_an_error_says_once_that_it_is_one() -> None:
 
     reply = answer(call("read_file", file_path="/m/a"), mounts={"/m": Shouting()})
     assert reply.text == "Error: /m/a is missing"
+
+
+def test_of_a_very_deep_path_each_name_that_is_told_is_renamed() -> None:
+    mount = Mount("/m", Shelf())
+    path = "/m" + "/x" * 1_300
+    told = f"{path[2:]}: /x/x is a file, /x/xy and /y/x are none"
+    began = time.perf_counter()
+    assert renamed(told, mount, path) == f"{path}: /m/x/x is a file, /x/xy and /y/x are none"
+    assert time.perf_counter() - began < 2

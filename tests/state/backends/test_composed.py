@@ -68,3 +68,14 @@ def test_a_digest_of_a_path_that_is_refused_is_none() -> None:
     both = CompositeBackend(Shelf(a="x"))
     assert both.digest("/../a") is None
     assert both.digest("/a") is not None
+
+
+def test_a_mount_that_can_not_be_made_keeps_no_other_from_its_work() -> None:
+    def broken(_: Any) -> Any:
+        raise RuntimeError("it is down")
+
+    known = Keyed(Outcome(finished=True))
+    assert CompositeBackend(Shelf(), {"/down": broken}).recall("s.g.1") is None
+    both = CompositeBackend(Shelf(), {"/a-long-way-down": broken, "/m": known})
+    assert both.recall("s.g.1") == Outcome(finished=True)
+    assert "it is down" in str(both.write("/a-long-way-down/a", "x").error)

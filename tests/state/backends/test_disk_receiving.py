@@ -16,11 +16,13 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_filesystem import create_filesystem_agent
+from langgraph_filesystem.state.backends import claims, removal
 from langgraph_filesystem.state.backends.composite import CompositeBackend
 from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.backends.replace import temporary_name
 from tests.nodes.test_move import move
-from tests.scripted import ScriptedModel, answers, says
-from tests.state.backends.disks import RESOLVERS, largest_file, unprivileged
+from tests.scripted import ScriptedModel, answers, call, says
+from tests.state.backends.disks import NOBODY, RESOLVERS, largest_file, unprivileged
 
 KEY = "scope.group.1"
 
@@ -320,14 +322,149 @@ async def test_a_run_that_is_cancelled_stops_the_copy_and_can_be_taken_up_again(
     running = asyncio.create_task(agent.ainvoke({"messages": [HumanMessage("go")]}, config))
     assert await asyncio.to_thread(begun.wait, 30)
     running.cancel()
+    await asyncio.sleep(0.02)
+    assert not running.done()  # a thread is still at it
+    go_on.set()
     with pytest.raises(asyncio.CancelledError):
         await running
-    go_on.set()
-    async with asyncio.timeout(30):
-        while two.litter():
-            await asyncio.sleep(0.01)
+    assert two.litter() == []
     assert len(names(two.one / "d")) == 5
     assert os.listdir(two.other) == []
     state = await agent.ainvoke(None, config)
     assert answers(state)[0].text == "Moved /m/d to /n/d (5 files)."
     assert len(names(two.other / "d")) == 5
+
+
+async def test_a_deletion_that_goes_on_when_the_run_is_cancelled_is_known_as_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = Two(tmp_path)
+    for name in ("d", "e"):
+        (two.one / name).mkdir()
+        (two.one / name / "f").write_text("text")
+    begun, go_on, emptied = threading.Event(), threading.Event(), removal._emptied
+
+    def waiting(*args: Any) -> Any:
+        begun.set()
+        go_on.wait(30)
+        return emptied(*args)
+
+    monkeypatch.setattr(removal, "_emptied", waiting)
+    for number, asked in enumerate((move("/m/d", "/n/d"), call("delete", file_path="/m/e"))):
+        begun.clear()
+        go_on.clear()
+        agent: Any = create_filesystem_agent(
+            ScriptedModel([says(asked)]),
+            mounts={"/m": two.start, "/n": two.end},
+            checkpointer=InMemorySaver(),
+        )
+        config: Any = {"configurable": {"thread_id": f"t{number}"}}
+        running = asyncio.create_task(agent.ainvoke({"messages": [HumanMessage("go")]}, config))
+        assert await asyncio.to_thread(begun.wait, 30)
+        running.cancel()
+        await asyncio.sleep(0.02)
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        [reply] = answers(await agent.ainvoke(None, config))
+        assert reply.status == "success", reply.text
+    assert names(two.one / ".langgraph-filesystem") != []
+    assert sorted(os.listdir(two.one)) == [".langgraph-filesystem"]
+    assert names(two.other / "d") == ["f"]
+
+
+@pytest.mark.parametrize("name", ["a\\b", "\udcff"])
+def test_a_link_of_which_the_name_is_no_path_is_not_taken_for_another(two: Two, name: str) -> None:
+    (two.one / "d" / "a").mkdir(parents=True)
+    (two.one / "d" / "a" / "b").write_text("another file")
+    (two.one / "real").write_text("what the link leads to")
+    (two.one / "d" / name).symlink_to("../real")
+    before = names(two.one)
+    error = two.move("/d", "/n/d") or ""
+    assert error.startswith("/d/"), error
+    assert "is a symbolic link that leads out of what is moved" in error
+    assert "Nothing was moved" in error
+    assert (names(two.one), names(two.other)) == (before, [])
+
+
+@pytest.mark.parametrize("why", ["taken", "fifo", "gone"])
+def test_what_a_killed_copy_left_goes_even_if_the_next_fails_early(two: Two, why: str) -> None:
+    (two.one / "d").mkdir()
+    draft = two.other / f"{temporary_name('e')}-tree"
+    (draft / "closed").mkdir(parents=True)
+    (draft / "closed" / "f").write_text("left")
+    (draft / "closed").chmod(0o500)
+    if why == "taken":
+        (two.other / "e").write_text("of others")
+    elif why == "fifo":
+        os.mkfifo(two.one / "d" / "fifo")
+    else:
+        (two.one / "d").rmdir()
+    with unprivileged(two.one, two.other, *two.one.rglob("*"), *two.other.rglob("*")):
+        assert two.move("/d", "/n/e") is not None
+    assert two.litter() == []
+
+
+def test_what_can_not_be_deleted_is_not_copied(tmp_path: Path) -> None:
+    two = Two(tmp_path)
+    (two.one / "p").mkdir()
+    (two.one / "p" / "f").write_text("text")
+    (two.one / "p").chmod(0o500)
+    owned = [two.one, two.one / "p", two.one / "p" / "f", two.other]
+    is_root = os.geteuid() == 0
+    with unprivileged(*owned):
+        if is_root:
+            os.seteuid(NOBODY)
+        try:
+            error = two.move("/p/f", "/n/f") or ""
+        finally:
+            if is_root:
+                os.seteuid(0)
+    assert error.startswith("/p/f: can't be moved, as nothing may be deleted"), error
+    assert names(two.other) == []
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_an_edit_around_the_end_of_a_move_is_kept_or_refused(
+    two: Two, is_late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (two.one / "d").mkdir()
+    (two.one / "d" / "f").write_text("text")
+    (two.one / "d" / "g").write_text("text")
+    claim, said = claims._claim, []
+
+    def meanwhile(place: Any) -> Any:
+        held = claim(place) if is_late else None
+        said.append(two.start.edit("/d/f", "text", "TEXT").error)
+        return held or claim(place)
+
+    monkeypatch.setattr(claims, "_claim", meanwhile)
+    error = two.move("/d", "/n/d")
+    if is_late:
+        assert error is None
+        assert said[0] is not None
+        assert names(two.one) == []
+    else:
+        assert said[0] is None
+        assert (error or "").startswith("Copied to /n/d, but the source is left: /d was changed")
+        assert (two.one / "d" / "f").read_text() == "TEXT"
+    assert names(two.other / "d") == ["f", "g"]
+
+
+def test_of_two_who_move_one_tree_one_is_told(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
+    (two.one / "d").mkdir()
+    (two.one / "d" / "f").write_text("text")
+    receive, said = two.end.receive, []
+
+    def both(*args: Any, **options: Any) -> Any:
+        result = receive(*args, **options)
+        monkeypatch.setattr(two.end, "receive", receive)
+        said.append(two.move("/d", "/n/first"))
+        return result
+
+    monkeypatch.setattr(two.end, "receive", both)
+    error = two.move("/d", "/n/second") or ""
+    assert said == [None]
+    assert error.startswith("Copied to /n/second, but /d is gone: somebody else has moved")
+    assert names(two.one) == []
+    assert names(two.other) == ["first", "first/f", "second", "second/f"]

@@ -343,3 +343,11 @@ def test_a_mount_in_the_tree_is_a_part_of_it_and_no_way_out(
             assert "another disk" in (backend.move("/mounted/new", "/new").error or "")
         finally:
             run(["umount", place.root / "mounted"], check=True)
+
+
+def test_an_upload_may_be_only_for_where_nothing_is(
+    backend: FilesystemBackend, place: Place
+) -> None:
+    found = backend.upload_files([("/file", b"x"), ("/new/file", b"y")], overwrite=False)
+    assert [one.error for one in found] == ["file_exists", None]
+    assert (text(place), text(place, "new/file")) == ("one two\n", "y")

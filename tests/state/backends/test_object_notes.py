@@ -3,18 +3,20 @@
 import pytest
 from obstore.store import MemoryStore
 
-from langgraph_filesystem.state.backends.object_access import Tidied, digest_of
+from langgraph_filesystem.state.backends.object_access import CHUNK, Tidied, digest_of
 from langgraph_filesystem.state.backends.object_notes import Journaled
 from langgraph_filesystem.state.backends.object_pages import Bookmarks
 from langgraph_filesystem.state.backends.obstore_objects import ObstoreObjects
 from langgraph_filesystem.state.backends.obstore_requests import ObstoreClient
 from langgraph_filesystem.state.backends.protocol import Outcome
 from langgraph_filesystem.state.backends.remote import RemoteBackend
+from langgraph_filesystem.state.errors import FilesystemError
 from langgraph_filesystem.state.io import Awaiting
 
 IO = Awaiting()
 ONCE = "scope.1.0"
 OLD, NEW, OTHER = b"old", b"new", b"other"
+LONG = b"x" * (CHUNK + 1)
 DONE, UNKNOWN = Outcome(finished=True), Outcome(finished=False)
 
 
@@ -86,7 +88,7 @@ async def test_a_directory_was_deleted_if_nothing_is_below(
 
 @pytest.mark.parametrize(
     ("left", "arrived", "expected"),
-    [(OLD, None, None), (None, OLD, DONE), (OLD, OLD, UNKNOWN), (None, None, UNKNOWN)],
+    [(OLD, None, None), (None, OLD, DONE), (OLD, OLD, None), (None, None, UNKNOWN)],
 )
 async def test_a_directory_was_moved_if_it_is_there_and_here_no_more(
     journaled: Journaled,
@@ -115,8 +117,52 @@ async def test_a_move_that_was_only_copied_is_finished(
     await put(objects, ("/a", OLD))
     await journaled._begin_moving(ONCE, "/a", "/b", ["/a"])
     await put(objects, ("/a", source), ("/b", copy))
-    assert await journaled._finish_move(ONCE, "/a", "/b") is is_finished
+    count = await journaled._finish_move(ONCE, "/a", "/b", [("/a", "/b")])
+    assert count == (1 if is_finished else None)
     assert (await objects.info("/a") is None) is is_finished
+
+
+PAIRS = [("/d/a", "/e/a"), ("/d/b", "/e/b")]
+
+
+async def begin_tree(
+    journaled: Journaled, objects: ObstoreObjects, *arrived: tuple[str, bytes]
+) -> None:
+    """Note that a directory of which one file has gone already is moved."""
+    await put(objects, ("/d/a", OLD), ("/d/b", LONG))
+    await journaled._begin_moving(ONCE, "/d", "/e", ["/d/a", "/d/b", "/d/c"])
+    await put(objects, *arrived)
+
+
+@pytest.mark.parametrize("arrived", [[], [("/e/b", LONG)], [("/e/a", OLD), ("/e/b", LONG)]])
+async def test_what_is_left_of_a_directory_follows_what_has_arrived(
+    journaled: Journaled, objects: ObstoreObjects, arrived: list[tuple[str, bytes]]
+) -> None:
+    await begin_tree(journaled, objects, ("/e/c", NEW), *arrived)
+    assert await journaled._finish_move(ONCE, "/d", "/e", PAIRS) == 3
+    assert not (await objects.below("/d")).files
+    found = {e.path: await objects.get(e.path) for e in (await objects.below("/e")).files}
+    held = {path: blob and blob.content for path, blob in found.items()}
+    assert held == {"/e/a": OLD, "/e/b": LONG, "/e/c": NEW}
+
+
+@pytest.mark.parametrize("other", [OTHER, LONG[:-1] + b"y", LONG + b"x"])
+async def test_a_directory_is_left_if_something_else_is_where_a_file_is_to_be(
+    journaled: Journaled, objects: ObstoreObjects, other: bytes
+) -> None:
+    await begin_tree(journaled, objects, ("/e/b", other))
+    with pytest.raises(FilesystemError, match=r"^/e/b: is another file than /d/b now"):
+        await journaled._finish_move(ONCE, "/d", "/e", PAIRS)
+    assert [e.path for e in (await objects.below("/d")).files] == ["/d/a", "/d/b"]
+    assert [e.path for e in (await objects.below("/e")).files] == ["/e/b"]
+
+
+async def test_a_directory_of_which_nothing_has_arrived_is_moved_anew(
+    journaled: Journaled, objects: ObstoreObjects
+) -> None:
+    await begin_tree(journaled, objects)
+    assert await journaled._finish_move(ONCE, "/d", "/e", PAIRS) is None
+    assert len((await objects.below("/d")).files) == 2
 
 
 async def test_notes_of_former_calls_are_dropped(

@@ -152,3 +152,19 @@ async def test_an_inventory_is_a_file_or_all_that_is_below(
     assert {info["path"]: info["size"] for info in found} == {"/d/b": 3, "/d/e/c": 0}
     assert "/none: no such file" in ((await reading.inventory("/none")).error or "")
     assert objects.starts == []
+
+
+async def test_an_inventory_tells_a_file_from_one_of_the_same_size_and_time(
+    objects: Fetched, reading: Reading
+) -> None:
+    async def stamps() -> list[tuple[str, str]]:
+        found = [*(await reading.inventory("/d")).files, *(await reading.inventory("/d/b")).files]
+        dates = [info["modified_at"].partition(" ") for info in found]
+        return [(date, version) for date, _, version in dates]
+
+    await objects.replace({"/d/b": b"old"})
+    before = await stamps()
+    assert before == await stamps()
+    await objects.replace({"/d/b": b"new"})
+    for (_, old), (_, new) in zip(before, await stamps(), strict=True):
+        assert old != new

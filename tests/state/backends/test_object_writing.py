@@ -150,3 +150,29 @@ async def test_what_was_done_is_known_afterwards(
     await getattr(writing, method)(*args, once="scope.1.0")
     outcome = await writing.recall("scope.1.0")
     assert outcome == Outcome(finished=True, occurrences=1 if method == "edit" else None)
+
+
+async def test_files_are_uploaded_only_where_none_are(objects: Contested, writing: Writing) -> None:
+    await objects.replace({"/a": b"theirs"})
+    objects.faster = 1
+    given = [("/a", b"ours"), ("/b", b"ours")]
+    found = await writing.upload_files(given, once="scope.1.0", overwrite=False)
+    assert [answer.error for answer in found] == ["file_exists", "file_exists"]
+    assert [await content(objects, path) for path, _ in given] == [b"theirs", b"+"]
+    [answer] = await writing.upload_files([("/c", b"ours")], once="scope.1.1", overwrite=False)
+    assert answer.error is None
+    assert await writing.recall("scope.1.1") == Outcome(finished=True)
+
+
+async def test_a_directory_whose_move_was_cut_short_is_moved_to_the_end(
+    objects: Contested, writing: Writing
+) -> None:
+    await objects.replace({f"/d/{number}": b"x" for number in range(4)})
+    await writing._begin_moving("scope.1.0", "/d", "/e", [f"/d/{number}" for number in range(4)])
+    await objects.rename([("/d/0", "/e/0")])
+    await objects.replace({"/e/1": b"x"})
+    assert await writing.recall("scope.1.0") is None
+    result = await writing.move("/d", "/e", once="scope.1.0")
+    assert (result.error, result.files) == (None, 4)
+    assert [e.path for e in (await objects.below("/")).files] == ["/e/0", "/e/1", "/e/2", "/e/3"]
+    assert await writing.recall("scope.1.0") == Outcome(finished=True)

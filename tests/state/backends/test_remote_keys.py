@@ -43,9 +43,9 @@ def test_what_is_only_called_like_it_is_not(path: str) -> None:
 
 
 def test_a_listing_has_paths_and_no_journal() -> None:
-    files = [("p/a", 1, "today"), (f"p{NOTES}/s/1.0", 9, None), ("p/b", 2, None)]
+    files = [Entry("p/a", 1, "today", "v1"), Entry(f"p{NOTES}/s/1.0", 9), Entry("p/b", 2)]
     found = listing(Keys("p"), files, ["p/d/", f"p{NOTES}/"])
-    assert found.files == [Entry("/a", 1, "today"), Entry("/b", 2)]
+    assert found.files == [Entry("/a", 1, "today", "v1"), Entry("/b", 2)]
     assert (found.directories, found.note, found.whole) == ({"/d"}, None, True)
 
 
@@ -60,7 +60,7 @@ def test_a_listing_has_paths_and_no_journal() -> None:
 def test_what_is_left_out_is_noted_without_the_prefix(
     files: list[str], directories: list[str], words: str
 ) -> None:
-    found = listing(Keys("p"), [(key, 1, None) for key in files], directories)
+    found = listing(Keys("p"), [Entry(key, 1) for key in files], directories)
     assert [entry.path for entry in found.files] == ["/ok"] * ("p/ok" in files)
     assert found.note is not None
     assert found.note.endswith(words)

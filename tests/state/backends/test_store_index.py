@@ -8,7 +8,7 @@ from langgraph.store.memory import InMemoryStore
 
 from langgraph_filesystem.state.backends.namespaces import OURS
 from langgraph_filesystem.state.backends.objects import Blob, Listing
-from langgraph_filesystem.state.backends.store_index import Index, digest_of_namespace
+from langgraph_filesystem.state.backends.store_index import Directories, Index, digest_of_namespace
 from langgraph_filesystem.state.backends.store_items import item_value
 from tests.state.backends.counting import CountingStore
 
@@ -125,3 +125,12 @@ async def test_directories_are_all_that_lie_above_files(store: CountingStore, in
     for path in ("/a", "/d/b", "/d/e/f/c"):
         await put_with_marker(store, index, path)
     assert await index.directories() == {"/d", "/d/e", "/d/e/f"}
+
+
+def test_the_directories_of_the_last_messages_are_remembered() -> None:
+    known = Directories()
+    for number in range(10):
+        known.keep(number, {"/d"}, [f"/d/{number}/a"])
+    assert known.find(9) == {"/d", "/d/9"}
+    assert known.find(6) == {"/d", "/d/6"}
+    assert known.find(5) is None

@@ -9,7 +9,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraph_filesystem.state.backends.object_access import ChangedMeanwhile
 from langgraph_filesystem.state.backends.objects import Changed, Survey
 from langgraph_filesystem.state.backends.store_objects import StoreObjects
-from langgraph_filesystem.state.errors import PathRefused
+from langgraph_filesystem.state.errors import FileExists, PathRefused
 from langgraph_filesystem.state.io import Awaiting, Blocking, Io, finished
 from tests.state.backends.counting import CountingStore
 
@@ -156,3 +156,39 @@ async def test_many_paths_are_surveyed_like_few_but_not_one_by_one(
     store.forget()
     assert await objects.survey(paths) == few
     assert len([op for op in store.ops if isinstance(op, SearchOp)]) == 1
+
+
+async def test_for_the_parts_of_a_message_the_directories_are_found_once(
+    objects: StoreObjects, store: CountingStore
+) -> None:
+    await objects.replace({"/dir/a": b""})
+    parts = [[f"/new/{part}/{number}" for number in range(20)] for part in range(5)]
+    for paths in parts:
+        assert await objects.survey(paths, "s.1") == [Survey()] * 20
+        await objects.create_each(dict.fromkeys(paths, b""))
+    looks = len([op for op in store.ops if isinstance(op, SearchOp)])
+    await objects.survey(parts[0], "s.2")
+    assert (looks, len([op for op in store.ops if isinstance(op, SearchOp)])) == (1, 2)
+
+
+async def test_what_becomes_a_directory_and_what_is_none_any_more_is_known(
+    objects: StoreObjects,
+) -> None:
+    paths = [f"/d/{number}" for number in range(20)]
+    await objects.replace({"/d/3/a": b""})
+    is_directory = [Survey(is_directory=path == "/d/3") for path in paths]
+    assert await objects.survey(paths, "s.1") == is_directory
+    await objects.remove(["/d/3/a"])
+    assert await objects.survey(paths, "s.1") == [Survey()] * 20
+    below = [f"/d/5/{number}" for number in range(20)]
+    await objects.survey(below, "s.1")
+    await objects.create_each(dict.fromkeys(below, b""))
+    assert (await objects.survey(paths, "s.1"))[5] == Survey(is_directory=True)
+
+
+async def test_of_many_files_those_are_written_that_are_not_there(objects: StoreObjects) -> None:
+    await objects.create("/a", b"1")
+    failed = await objects.create_each({"/a": b"2", "/b": b"2"})
+    assert list(failed) == ["/a"]
+    assert isinstance(failed["/a"], FileExists)
+    assert await contents(objects) == {"/a": b"1", "/b": b"2"}

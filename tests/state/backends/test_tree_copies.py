@@ -1,18 +1,22 @@
 """Copies of trees, and how one is told from its source."""
 
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from langgraph_filesystem.state.backends.inventory import NotMovable
 from langgraph_filesystem.state.backends.jail import Jail
+from langgraph_filesystem.state.backends.pieces import Stopped
 from langgraph_filesystem.state.backends.tree_copies import (
     Place,
     copy_tree,
     find_difference,
     is_inside,
+    time_step,
 )
 from tests.state.backends.disks import open_handles
 
@@ -37,9 +41,9 @@ def go_on() -> None:
 @pytest.mark.parametrize("flush", [False, True])
 def test_a_copy_is_no_different(places: tuple[Place, Place], flush: bool) -> None:
     before = open_handles()
-    assert find_difference(*places) == "/a"
+    assert find_difference(*places, go_on) == "/a"
     copy_tree(*places, go_on, flush=flush)
-    assert find_difference(*places) is None
+    assert find_difference(*places, go_on) is None
     assert open_handles() == before
 
 
@@ -53,7 +57,7 @@ def test_whatever_changes_at_the_source_is_found(
     copy_tree(*places, go_on, flush=False)
     (tmp_path / "a" / path).unlink(missing_ok=True)
     (tmp_path / "a" / path).write_text("other")
-    assert find_difference(*places) == difference
+    assert find_difference(*places, go_on) == difference
 
 
 def test_what_is_gone_from_the_source_is_no_difference(
@@ -62,7 +66,7 @@ def test_what_is_gone_from_the_source_is_no_difference(
     copy_tree(*places, go_on, flush=False)
     (tmp_path / "a" / "f").unlink()
     (tmp_path / "a" / "sub" / "link").unlink()
-    assert find_difference(*places) is None
+    assert find_difference(*places, go_on) is None
 
 
 def test_a_file_is_copied_alone(tmp_path: Path) -> None:
@@ -71,9 +75,9 @@ def test_a_file_is_copied_alone(tmp_path: Path) -> None:
     parent, name = jail.open_entry("/f")
     source, target = Place(jail, parent, name, "/f"), Place(jail, parent, "g", "/g")
     copy_tree(source, target, go_on, flush=False)
-    assert find_difference(source, target) is None
+    assert find_difference(source, target, go_on) is None
     (tmp_path / "g").write_text("text, longer")
-    assert find_difference(source, target) == "/f"
+    assert find_difference(source, target, go_on) == "/f"
     os.close(parent)
 
 
@@ -85,9 +89,59 @@ def test_a_file_system_that_keeps_times_less_exactly_has_copies_too(
     os.utime(tmp_path / "a" / "f", ns=(time, time))
     copy_tree(*places, go_on, flush=False)
     os.utime(tmp_path / "b" / "f", ns=(time, time // step * step))
-    assert find_difference(*places) is None
+    assert find_difference(*places, go_on, step=step) is None
     os.utime(tmp_path / "a" / "f", ns=(time, time + 3_000_000_000))
-    assert find_difference(*places) == "/a/f"
+    assert find_difference(*places, go_on, step=step) == "/a/f"
+
+
+def test_where_times_are_kept_exactly_none_is_taken_for_a_coarse_one(
+    places: tuple[Place, Place], tmp_path: Path
+) -> None:
+    second = 1_111_111_112_000_000_000
+    os.utime(tmp_path / "a" / "f", ns=(second, second))
+    copy_tree(*places, go_on, flush=False)
+    os.utime(tmp_path / "a" / "f", ns=(second, second + 1))
+    assert find_difference(*places, go_on, step=time_step(places[1].parent, "b")) == "/a/f"
+
+
+@pytest.mark.parametrize("step", [1, 100, 1_000, 1_000_000, 1_000_000_000, 2_000_000_000])
+def test_how_exactly_times_are_kept_is_found_by_giving_one(
+    places: tuple[Place, Place], step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    utime = os.utime
+
+    def coarse(name: str, *, ns: tuple[int, int], **options: Any) -> None:
+        utime(name, ns=(ns[0] // step * step, ns[1] // step * step), **options)
+
+    monkeypatch.setattr(os, "utime", coarse)
+    assert time_step(places[0].parent, "a") == step
+
+
+def test_directories_keep_modes_and_times_whatever_is_masked(
+    places: tuple[Place, Place], tmp_path: Path
+) -> None:
+    (tmp_path / "a" / "sub").chmod(0o777)
+    (tmp_path / "a" / "shut").mkdir(0o400)
+    (tmp_path / "a").chmod(0o775)
+    for number, name in enumerate(("a/sub", "a/shut", "a")):
+        os.utime(tmp_path / name, ns=(5, 1_000_000_001 + number))
+    masked = os.umask(0o077)
+    try:
+        copy_tree(*places, go_on, flush=False)
+    finally:
+        os.umask(masked)
+    found = [(tmp_path / name).stat() for name in ("b/sub", "b/shut", "b")]
+    assert [stat.S_IMODE(one.st_mode) for one in found] == [0o777, 0o400, 0o775]
+    assert [one.st_mtime_ns for one in found] == [1_000_000_001, 1_000_000_002, 1_000_000_003]
+
+
+def test_a_comparison_that_nobody_wants_any_more_ends(places: tuple[Place, Place]) -> None:
+    def stop() -> None:
+        raise Stopped
+
+    copy_tree(*places, go_on, flush=False)
+    with pytest.raises(Stopped):
+        find_difference(*places, stop)
 
 
 def test_a_source_that_is_gone_is_told_of_the_source(
