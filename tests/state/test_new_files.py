@@ -49,9 +49,9 @@ class VisitedRemote(Visited, RemoteBackend):
 
 
 class VisitedDisk(Visited, FilesystemBackend):
-    def upload_files(self, files: Any, *, once: Any = None) -> Any:
+    def upload_files(self, files: Any, *, overwrite: bool = True, once: Any = None) -> Any:
         self.begin(files)
-        return super().upload_files(files, once=once)
+        return super().upload_files(files, overwrite=overwrite, once=once)
 
 
 def visited(kind: str, directory: Path) -> tuple[Any, Any]:
@@ -72,7 +72,7 @@ def held(backend: Any) -> dict[str, bytes]:
     return {one.path: one.content for one in backend.download_files(paths)}
 
 
-@pytest.mark.parametrize("kind", ["store", "remote"])
+@pytest.mark.parametrize("kind", ["store", "remote", "disk"])
 def test_what_comes_between_the_look_and_the_write_is_not_overwritten(
     kind: str, tmp_path: Path
 ) -> None:
