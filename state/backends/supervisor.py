@@ -140,11 +140,12 @@ class Supervisor:
                 os._exit(127)
         for handle in {self._note, *self._files.values()} - {0}:
             os.close(handle)
-        self._say(main=self._main)
 
     def _become(self, job: dict[str, Any]) -> None:
         """Turn this fork into the command."""
         os.setsid()
+        # Said before there is a command: one that kills who watches over it must be known by then.
+        self._say(main=os.getpid())
         signal.set_wakeup_fd(-1)
         for number in _UNUSUAL:
             signal.signal(number, signal.SIG_DFL)

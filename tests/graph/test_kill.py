@@ -60,11 +60,11 @@ def test_fifty_random_kills_lose_nothing_and_double_nothing(tmp_path: Path, data
 
 
 def test_random_kills_lose_and_double_nothing_on_disk(tmp_path: Path) -> None:
-    check_files(run_and_kill(tmp_path / "agent.sqlite", 20, seed=1, kind="disk"))
+    check_files(run_and_kill(tmp_path / "agent.sqlite", 14, seed=1, kind="disk"))
 
 
 def test_random_kills_never_run_a_command_twice_unseen(tmp_path: Path) -> None:
-    check_commands(run_and_kill(tmp_path / "agent.sqlite", 8, seed=1, kind="shell"))
+    check_commands(run_and_kill(tmp_path / "agent.sqlite", 6, seed=1, kind="shell"))
 
 
 @pytest.mark.soak

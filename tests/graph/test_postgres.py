@@ -15,7 +15,7 @@ from langgraph_filesystem.postgres import aopen_postgres, open_postgres
 from tests.databases import uri_of
 from tests.scripted import ScriptedModel, answers, call, says
 
-PROCESSES, THREADS, EDITS = 10, 20, 2
+PROCESSES, THREADS, EDITS = 10, 20, 3
 
 WORKER = """
 import asyncio, json, sys

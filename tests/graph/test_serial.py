@@ -44,7 +44,7 @@ def outcome(state: dict[str, Any]) -> Any:
     return contents, told
 
 
-@settings(deadline=None, max_examples=35, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(calls=st.lists(CALLS, min_size=2, max_size=7), strict=st.booleans())
 def test_calls_in_one_message_do_what_they_do_in_messages_of_their_own(
     calls: list[dict[str, Any]], strict: bool

@@ -135,7 +135,13 @@ def agent(kind: type, directory: Path, mark: str) -> Any:
     """Run an agent that waits for a command, in a process of its own."""
     script = _AGENT.format(module=kind.__module__.rpartition(".")[2], name=kind.__name__)
     argv = [sys.executable, "-c", script, str(directory), mark]
-    with subprocess.Popen(argv, start_new_session=True, stderr=subprocess.PIPE) as process:
+    # Whoever started the tests in the background may have told them to ignore interrupts.
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        started = subprocess.Popen(argv, start_new_session=True, stderr=subprocess.PIPE)
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    with started as process:
         try:
             until = time.monotonic() + 60
             # The agent has the mark in its own command line, twice it is in the command's.
