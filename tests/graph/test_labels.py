@@ -28,11 +28,11 @@ def test_every_operation_has_a_purpose_and_an_effect(name: str) -> None:
 
 
 def test_labels_say_where_an_operation_can_work() -> None:
-    settings = Settings(Mounts({"/": StateBackend(), "/work": Shell(), "/memories/": Shell()}))
+    settings = Settings(Mounts({"/": StateBackend(), "/project": Shell(), "/memories/": Shell()}))
     labels = dispatch_labels(["ls", "execute"], ["own"], settings)
     assert labels == {
-        "ls": "ls in /, /memories, /work",
-        "execute": "execute in /memories, /work",
+        "ls": "ls in /, /memories, /project",
+        "execute": "execute in /memories, /project",
         "tools": "call own",
         "evict": "nothing to run",
     }

@@ -20,8 +20,8 @@ from tests.nodes.backends import Shell
 from tests.scripted import ScriptedModel, answers, call, run
 
 RELATIVE = (
-    "Commands start in what the other operations call `/work`, and know it by another path: for "
-    "them `/work/src/a.py` is `src/a.py`, or `$FILES_ROOT/src/a.py` from anywhere. "
+    "Commands start in what the other operations call `/project`, and know it by another path: for "
+    "them `/project/src/a.py` is `src/a.py`, or `$FILES_ROOT/src/a.py` from anywhere. "
 )
 OTHERS = "They don't see your other files."
 SAME = "Commands find files at the same paths as the other operations."
@@ -41,17 +41,17 @@ def told(mounts: Any) -> str:
 
 def test_of_a_shell_it_says_what_commands_call_the_files(root: Path) -> None:
     shell = LocalShellBackend(root)
-    assert told({"/work": shell}) == RELATIVE + OTHERS
-    assert told({"/work": shell, "/memories": StateBackend()}) == RELATIVE + OTHERS
-    docs = "They don't see your other files, nor `/work/docs/`."
-    assert told({"/work": shell, "/work/docs": StateBackend()}) == RELATIVE + docs
-    at_top = RELATIVE.replace("/work/", "/").replace("/work", "/")
+    assert told({"/project": shell}) == RELATIVE + OTHERS
+    assert told({"/project": shell, "/memories": StateBackend()}) == RELATIVE + OTHERS
+    docs = "They don't see your other files, nor `/project/docs/`."
+    assert told({"/project": shell, "/project/docs": StateBackend()}) == RELATIVE + docs
+    at_top = RELATIVE.replace("/project/", "/").replace("/project", "/")
     assert told({"/": shell}) == at_top.rstrip() or told({"/": shell}) == at_top
     assert told({"/": shell, "/memories": StateBackend()}).endswith("They don't see `/memories/`.")
 
 
 def test_the_path_on_the_host_is_not_told(root: Path) -> None:
-    for prefix in ("/", "/work"):
+    for prefix in ("/", "/project"):
         for backend in (LocalShellBackend(root), SandboxBackend(root), TheirShell(root_dir=root)):
             assert str(root) not in told({prefix: backend})
 
@@ -60,7 +60,7 @@ def test_where_paths_are_the_same_it_says_so(root: Path) -> None:
     assert told({"/": SandboxBackend(root)}) == SAME
     assert told({"/": LocalShellBackend(root, virtual_mode=False)}) == SAME
     same = "Commands start in `{}` and find what is below it at the same paths. " + OTHERS
-    assert told({"/work": SandboxBackend(root)}) == same.format("/work")
+    assert told({"/project": SandboxBackend(root)}) == same.format("/project")
     assert told({str(root): LocalShellBackend(root)}) == same.format(root)
 
 
@@ -74,7 +74,7 @@ def test_of_two_shells_it_names_the_one_that_runs_them(root: Path) -> None:
 def test_what_is_not_known_is_not_told(root: Path) -> None:
     assert told({}) == ""
     assert told({"/": Shell()}) == ""
-    assert told({"/work": lambda runtime: LocalShellBackend(root)}) == ""
+    assert told({"/project": lambda runtime: LocalShellBackend(root)}) == ""
     assert told({"/m": Shell()}) == (
         "Commands see the files of `/m/`, but don't know that path. " + OTHERS
     )
@@ -87,7 +87,7 @@ def test_what_is_not_known_is_not_told(root: Path) -> None:
 
 
 def test_a_model_is_told_by_an_agent_and_by_the_tools_alone(root: Path) -> None:
-    mounts: Any = {"/work": LocalShellBackend(root)}
+    mounts: Any = {"/project": LocalShellBackend(root)}
     model = ScriptedModel()
     create_filesystem_agent(model, mounts=mounts).invoke({"messages": ["go"]})
     assert RELATIVE + OTHERS in model.asked[0][0].text

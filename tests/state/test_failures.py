@@ -75,13 +75,13 @@ def test_an_error_says_its_kind_and_no_path_of_the_host(error: Exception, words:
 
 async def test_an_error_is_raised_in_other_words_where_there_are_some() -> None:
     def reword(text: str) -> str:
-        return text.replace("/srv/repo", "/work")
+        return text.replace("/srv/repo", "/project")
 
-    with pytest.raises(BackendFailed, match=r"^/work/a: ValueError: in /work$"):
-        await reworded(raising(ValueError("in /srv/repo")), "/work/a", reword)
+    with pytest.raises(BackendFailed, match=r"^/project/a: ValueError: in /project$"):
+        await reworded(raising(ValueError("in /srv/repo")), "/project/a", reword)
     with pytest.raises(ValueError, match=r"in /srv$"):
-        await reworded(raising(ValueError("in /srv")), "/work/a", reword)
+        await reworded(raising(ValueError("in /srv")), "/project/a", reword)
     with pytest.raises(FilesystemError, match="/srv/repo"):
-        await reworded(raising(FilesystemError("/srv/repo")), "/work/a", reword)
+        await reworded(raising(FilesystemError("/srv/repo")), "/project/a", reword)
     with pytest.raises(GraphInterrupt):
-        await reworded(raising(GraphInterrupt()), "/work/a", reword)
+        await reworded(raising(GraphInterrupt()), "/project/a", reword)

@@ -24,7 +24,7 @@ def test_a_shell_of_ours_says_where_commands_find_its_root(tmp_path: Path) -> No
     shell = LocalShellBackend(tmp_path)
     assert place_of(shell) == here
     assert second_paths_of(shell, "/") == [(here, "/")]
-    assert second_paths_of(shell.mounted_at("/work"), "/work") == [(here, "/")]
+    assert second_paths_of(shell.mounted_at("/project"), "/project") == [(here, "/")]
     assert second_paths_of(shell.mounted_at(here), here) == []
 
 
