@@ -34,8 +34,8 @@ class LocalShellBackend(DiskWithCommands):
     Of the environment it gets what is harmless (`PATH`, `HOME`, `LANG`, ...) and what is given as
     `env`, so that no key of yours is printed by chance; `inherit_env=True` passes on all of it.
 
-    Paths: mounted at `/project`, what the file operations call `/project/src/a.py` is `src/a.py` for
-    a command, and `$FILES_ROOT/src/a.py` wherever it has gone: on the host nothing is at that path.
+    Paths: mounted at `/project`, what the file operations call `/project/src/a.py` is `src/a.py`
+    for a command, and `$FILES_ROOT/src/a.py` wherever it has gone: on the host nothing is at that path.
     The model is told so, and again when a command fails and complains of such a path. An absolute
     path that a command printed leads the file operations to the same file. Paths are simply the
     same for both in a `SandboxBackend`, with `virtual_mode=False` at `/`, where they are the
