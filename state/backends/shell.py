@@ -35,12 +35,12 @@ class LocalShellBackend(DiskWithCommands):
     `env`, so that no key of yours is printed by chance; `inherit_env=True` passes on all of it.
 
     Paths: mounted at `/project`, what the file operations call `/project/src/a.py` is `src/a.py`
-    for a command, and `$FILES_ROOT/src/a.py` wherever it has gone: on the host nothing is at that path.
-    The model is told so, and again when a command fails and complains of such a path. An absolute
-    path that a command printed leads the file operations to the same file. Paths are simply the
-    same for both in a `SandboxBackend`, with `virtual_mode=False` at `/`, where they are the
-    host's, and if the directory is mounted at its own path:
-    `{"/srv/repo": LocalShellBackend("/srv/repo")}`.
+    for a command, and `$FILES_ROOT/src/a.py` wherever it has gone: on the host nothing is at that
+    path. The model is told so, and again when a command fails and complains of such a path. An
+    absolute path that a command printed leads the file operations to the same file. Paths are
+    simply the same for both in a `SandboxBackend`, with `virtual_mode=False` at `/`, where they
+    are the host's, and if the directory is mounted at its own path: `{"/srv/repo":
+    LocalShellBackend("/srv/repo")}`.
     """
 
     def __init__(

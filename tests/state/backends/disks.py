@@ -7,7 +7,7 @@ import resource
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 RESOLVERS = ("openat2", "walk")
@@ -111,3 +111,10 @@ def children() -> set[int]:
             if int(fields[1]) == os.getpid():
                 found.add(int(status.parent.name))
     return found
+
+
+def write(root: Path, files: Mapping[str, bytes | str]) -> None:
+    """Make files below a directory, with the directories that they are in."""
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content.encode() if isinstance(content, str) else content)

@@ -5,7 +5,7 @@ Whole searches, and trees that change meanwhile, are in `test_disk_search.py`.
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,30 +17,12 @@ from langgraph_filesystem.state.backends.ripgrep import Ripgrep, find_ripgrep
 from langgraph_filesystem.state.backends.scanning import Matcher
 from langgraph_filesystem.state.globs import GlobWalk
 from langgraph_filesystem.state.search import Query
-from tests.state.backends.disks import Place, open_handles
+from tests.state.backends.disks import Place, open_handles, write
 
 RG = find_ripgrep()
 assert RG is not None
 COUNT = Query("foo", output_mode="count")
 QUERIES = [Query("foo"), COUNT, Query("fo+", regex=True)]
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
-
-
-@pytest.fixture
-def jail(place: Place) -> Iterator[Jail]:
-    jail = Jail(place.root)
-    yield jail
-    jail.close()
-
-
-def write(root: Path, files: dict[str, str]) -> None:
-    for name, content in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(content)
 
 
 def asked(jail: Jail, query: Query, glob: str | None = None, seconds: float = 60) -> Search:

@@ -25,29 +25,19 @@ from langgraph_filesystem.state.backends.protocol import ContextLine, GrepResult
 from langgraph_filesystem.state.backends.sizes import Sizes
 from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, PatternRefused
 from langgraph_filesystem.state.search import Query, search
-from tests.state.backends.disks import NOBODY, Place, children, fast_place, nested, open_handles
+from tests.state.backends.disks import (
+    NOBODY,
+    Place,
+    children,
+    fast_place,
+    nested,
+    open_handles,
+    write,
+)
 
 RG = ripgrep.find_ripgrep()
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 LIMIT = 100_000
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
-
-
-@pytest.fixture
-def jail(place: Place) -> Iterator[Jail]:
-    jail = Jail(place.root)
-    yield jail
-    jail.close()
-
-
-def write(root: Path, files: dict[str, bytes | str]) -> None:
-    for name, content in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def asked(

@@ -4,8 +4,7 @@ Whole searches of all kinds are in `test_disk_search.py`, each of them also with
 """
 
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import get_args
 
 import pytest
@@ -16,28 +15,10 @@ from langgraph_filesystem.state.backends.jail import Jail
 from langgraph_filesystem.state.backends.protocol import GrepResult, OutputMode
 from langgraph_filesystem.state.backends.sizes import Sizes
 from langgraph_filesystem.state.search import Query
-from tests.state.backends.disks import Place
+from tests.state.backends.disks import Place, write
 
 RG = ripgrep.find_ripgrep()
 LIMIT = 100_000
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
-
-
-@pytest.fixture
-def jail(place: Place) -> Iterator[Jail]:
-    jail = Jail(place.root)
-    yield jail
-    jail.close()
-
-
-def write(root: Path, files: dict[str, bytes]) -> None:
-    for name, content in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(content)
 
 
 @pytest.fixture

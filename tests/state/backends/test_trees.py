@@ -4,7 +4,6 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,18 +16,6 @@ from langgraph_filesystem.state.backends.trees import Walk, glob_files
 from langgraph_filesystem.state.errors import FileNotFound, NotDirectory, PatternRefused
 from langgraph_filesystem.state.globs import compile_glob
 from tests.state.backends.disks import Place, fast_place, nested, open_handles, unprivileged
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
-
-
-@pytest.fixture
-def jail(place: Place) -> Iterator[Jail]:
-    jail = Jail(place.root)
-    yield jail
-    jail.close()
 
 
 def write(root: Path, *names: str) -> None:

@@ -1,0 +1,21 @@
+"""What the tests of a directory on disk begin with; some modules have their own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from langgraph_filesystem.state.backends.jail import Jail
+from tests.state.backends.disks import Place
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+@pytest.fixture
+def jail(place: Place) -> Iterator[Jail]:
+    jail = Jail(place.root)
+    yield jail
+    jail.close()
