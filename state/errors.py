@@ -9,6 +9,7 @@ FilesystemError
 ├── NotDirectory
 ├── PermissionDenied
 ├── NotText
+├── FileTooLarge
 ├── OffsetPastEnd
 ├── ColumnPastEnd
 ├── TextNotFound
@@ -21,15 +22,21 @@ FilesystemError
 └── InvalidFiles (a ValueError too: the caller of the graph sees it)
 ```
 
-Every message names the path as the model knows it, the reason and the next step. The graph turns
-each of these into an error reply; none of them ends a run.
+Every message names the path, the reason and the next step. The graph turns each of these into an
+error reply; none of them ends a run.
 """
+
+from copy import copy
+from typing import Any, Self
+
+from langgraph_filesystem.state.text import Note, PathPart, Rename
 
 __all__ = (
     "BackendFailed",
     "ColumnPastEnd",
     "FileExists",
     "FileNotFound",
+    "FileTooLarge",
     "FilesystemError",
     "InvalidCall",
     "InvalidFiles",
@@ -48,7 +55,29 @@ __all__ = (
 
 
 class FilesystemError(Exception):
-    """Something a model can be told and can act on."""
+    """Something that a model can be told and can act on.
+
+    The message is given in parts. A path in it is a `PathPart`, so that whoever knows the file by
+    another path can rename it: `FilesystemError(PathPart(path), ": is the root.")`.
+    """
+
+    def __init__(self, *parts: str) -> None:
+        super().__init__(*parts)
+        self.message = Note(*parts)
+
+    def __str__(self) -> str:
+        """Return the message."""
+        return self.message
+
+    def renamed(self, rename: Rename) -> Self:
+        """Return the same error with other names for its paths."""
+        error = copy(self)
+        error.message = self.message.renamed(rename)
+        return error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle without `__init__`, whose arguments differ from class to class."""
+        return _restored, (type(self), self.message)
 
 
 class PathRefused(FilesystemError):
@@ -56,47 +85,51 @@ class PathRefused(FilesystemError):
 
     def __init__(self, path: object, reason: str) -> None:
         shown = path if isinstance(path, str) else repr(path)
-        super().__init__(f"Path {_short(shown)} is refused: {reason}")
+        super().__init__(f"Path {_shortened(shown)} is refused: {reason}")
 
 
 class FileNotFound(FilesystemError):
     """Nothing is at the path."""
 
     def __init__(self, path: str, hint: str = "") -> None:
-        super().__init__(f"{path}: no such file or directory. {hint or _LOOK}")
+        look = hint or "Look for it with `ls` or `glob`."
+        super().__init__(PathPart(path), f": no such file or directory. {look}")
 
 
 class FileExists(FilesystemError):
     """Something is at the path already."""
 
-    def __init__(self, path: str, hint: str) -> None:
-        super().__init__(f"{path}: the file exists already. {hint}")
+    def __init__(self, path: str, hint: str = "Choose another path.") -> None:
+        super().__init__(PathPart(path), f": the file exists already. {hint}")
 
 
 class IsDirectory(FilesystemError):
-    """A file was meant, and a directory is there."""
+    """A file was expected, and a directory is there."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"{path}: is a directory, not a file. List it with `ls`.")
+        super().__init__(PathPart(path), ": is a directory, not a file. List it with `ls`.")
 
 
 class NotDirectory(FilesystemError):
-    """A directory was meant, and a file is there."""
+    """A directory was expected, and a file is there."""
 
     def __init__(self, path: str, file: str | None = None) -> None:
         super().__init__(
-            f"{path}: {file or path} is a file, not a directory. Read it with `read_file`, "
-            "or choose another path."
+            PathPart(path),
+            ": ",
+            PathPart(file or path),
+            " is a file, not a directory. Read it with `read_file`, or choose another path.",
         )
 
 
 class PermissionDenied(FilesystemError):
     """The host does not let this process do it."""
 
-    def __init__(self, path: str, what: str = "it") -> None:
+    def __init__(self, path: str, what: str = "this") -> None:
         super().__init__(
-            f"{path}: permission denied, the host does not allow {what}. Choose another path, "
-            "or ask for the permission."
+            PathPart(path),
+            f": permission denied, the host does not allow {what}. Choose another path, or ask "
+            "for permission.",
         )
 
 
@@ -105,27 +138,41 @@ class NotText(FilesystemError):
 
     def __init__(self, path: str, size: int, why: str = "binary content") -> None:
         super().__init__(
-            f"{path}: {why} ({size:,} bytes), which can't be read or edited as text. "
-            "It can be moved, deleted or replaced as a whole."
+            PathPart(path),
+            f": {why} ({size:,} bytes), which can't be read or edited as text. "
+            "It can be moved, deleted or replaced as a whole.",
+        )
+
+
+class FileTooLarge(FilesystemError):
+    """A file is larger than its backend reads or writes at once."""
+
+    def __init__(self, path: str, size: int, limit: int) -> None:
+        super().__init__(
+            PathPart(path),
+            f": has {size:,} bytes, more than the limit of {limit:,} (`max_file_size_mb` of the "
+            "backend). Split it into smaller files, or change it with a command.",
         )
 
 
 class OffsetPastEnd(FilesystemError):
-    """A page was asked for that begins behind the end of the file."""
+    """The page begins after the end of the file."""
 
     def __init__(self, path: str, offset: int, total: int) -> None:
         super().__init__(
-            f"{path}: offset {offset} is past the end, the file has {total:,} lines. "
-            f"Use an offset below {total}."
+            PathPart(path),
+            f": offset {offset} is past the end, the file has {total:,} lines. "
+            f"Use an offset below {total}.",
         )
 
 
 class ColumnPastEnd(FilesystemError):
-    """A page was asked for that begins behind the end of its first line."""
+    """The page begins after the end of its first line."""
 
     def __init__(self, path: str, line: int, length: int, column: int) -> None:
         super().__init__(
-            f"{path}: line {line} has {length:,} characters, so column {column} is past its end."
+            PathPart(path),
+            f": line {line} has {length:,} characters, so column {column} is past its end.",
         )
 
 
@@ -134,14 +181,14 @@ class TextNotFound(FilesystemError):
 
 
 class TextNotUnique(FilesystemError):
-    """The text to replace stands in the file more than once."""
+    """The text to replace occurs in the file more than once."""
 
 
 class NotRead(FilesystemError):
     """The file would be changed without knowing what is in it now."""
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path}: {reason}. Read it with `read_file`, then try again.")
+        super().__init__(PathPart(path), f": {reason}. Read it with `read_file`, then try again.")
 
 
 class PatternRefused(FilesystemError):
@@ -153,7 +200,7 @@ class Unsupported(FilesystemError):
 
 
 class BackendFailed(FilesystemError):
-    """The backend raised something of its own."""
+    """The backend failed in a way of its own."""
 
 
 class InvalidCall(FilesystemError):
@@ -161,13 +208,16 @@ class InvalidCall(FilesystemError):
 
 
 class InvalidFiles(FilesystemError, ValueError):
-    """A value for the `files` channel that is not files."""
+    """A value for the `files` channel that is not valid."""
 
 
-_LOOK = "Look for it with `ls` or `glob`."
+def _restored(kind: type[FilesystemError], message: Note) -> FilesystemError:
+    error = kind.__new__(kind)
+    FilesystemError.__init__(error, *message.parts)
+    return error
 
 
-def _short(text: str) -> str:
-    """A path may be a megabyte of nonsense: show enough of it to know which one it was."""
+def _shortened(text: str) -> str:
+    """A path may be a megabyte of nonsense: show enough of it to tell which one it was."""
     shown = repr(text[:200])
     return shown if len(text) <= 200 else f"{shown}... ({len(text):,} characters)"

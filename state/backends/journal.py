@@ -12,9 +12,9 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple, Protocol
 
-__all__ = ("Change", "Journal", "Note", "Shelf", "verdict")
+__all__ = ("Change", "Journal", "Record", "Shelf", "verdict")
 
-Note = dict[str, Any]
+Record = dict[str, Any]
 """What is noted of a call: plain values."""
 
 
@@ -46,7 +46,7 @@ class Journal:
         self._shelf = shelf
         self._tidied = ""
 
-    def begin(self, once: str, note: Note) -> None:
+    def begin(self, once: str, record: Record) -> None:
         """Note what is about to happen, and drop the notes that can't be asked for any more."""
         scope, name = _parts(once)
         group = name.partition(".")[0] + "."
@@ -55,14 +55,14 @@ class Journal:
                 if not other.startswith(group):
                     self._shelf.remove(scope, other)
             self._tidied = scope + group
-        self._shelf.put(scope, name, json.dumps(note).encode())
+        self._shelf.put(scope, name, json.dumps(record).encode())
 
-    def end(self, once: str, note: Note) -> None:
+    def end(self, once: str, record: Record) -> None:
         """Note how it ended."""
         scope, name = _parts(once)
-        self._shelf.put(scope, name, json.dumps(note).encode())
+        self._shelf.put(scope, name, json.dumps(record).encode())
 
-    def find(self, once: str) -> Note | None:
+    def find(self, once: str) -> Record | None:
         """Return what was noted of a call, if anything."""
         scope, name = _parts(once)
         value = self._shelf.get(scope, name)
@@ -96,9 +96,9 @@ def _parts(once: str) -> tuple[str, str]:
     return scope, name
 
 
-def _read(value: bytes) -> Note | None:
+def _read(value: bytes) -> Record | None:
     try:
-        note = json.loads(value)
-    except ValueError:  # half a note is none
+        record = json.loads(value)
+    except ValueError:  # half a record is none
         return None
-    return note if isinstance(note, dict) else None
+    return record if isinstance(record, dict) else None

@@ -1,13 +1,13 @@
-"""What a backend is: the methods a mount is asked for, and what they answer.
+"""What can be mounted: the methods a mount is asked for, and the results they return.
 
 The protocol is structural, with the method and field names that backends of `deepagents` have: any
 object with these methods can be mounted. A method reports a failure in the `error` of its result.
 Optional keywords (`overwrite`, `regex`, `max_count`, `timeout`, ...) are passed only to a method
 that takes them.
 
-A backend whose effects lie outside the state may take `once` in what changes something (`write`,
-`edit`, `delete`, `move`, `upload_files`, `execute`): a key of the call, under which it notes its
-intent before the effect. `recall(once)` then says after a crash what is known of that call.
+A backend whose effects lie outside the state may take `once` in methods that change something: a
+key of the call, under which it notes its intent before the effect. `recall(once)` then tells after
+a crash what is known of that call.
 
 Paths are absolute within the backend: `/` is its own root, wherever it is mounted.
 """
@@ -82,8 +82,6 @@ class LsResult:
     entries: list[FileInfo] | None = None
     note: str | None = None
     """Why the list is not whole, where it is not."""
-    unnamed: int = 0
-    """Entries that are there, but have no path by which they could be asked for."""
 
 
 @dataclass
@@ -142,9 +140,6 @@ class MoveResult:
     error: str | None = None
     path: str | None = None
     files_update: FilesUpdate | None = None
-    copied: str | None = None
-    """Of a move into the state: that it is only copied, and how many files. The source is deleted
-    when the same call comes again with this as `copied`, after the copy was stored."""
     files: int | None = None
     """How many files it was, where that is known."""
     note: str | None = None

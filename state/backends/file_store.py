@@ -1,0 +1,256 @@
+"""`FileStore`: the one internal interface of a backend.
+
+Our backends implement it; whatever else is mounted is wrapped into one by `foreign.py`. Methods are
+`async`, written for sync and async runs at once (see `state/io.py`), and raise `FilesystemError`s.
+Results are those of `protocol.py` with `error` left out.
+
+Paths are normal (`normalize_path`) and absolute within the store, and errors and notes mark them
+as `PathPart`s: the workspace renames them to the paths that the model knows.
+"""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from langgraph_filesystem.state.backends.protocol import (
+    DeleteResult,
+    EditResult,
+    ExecuteResponse,
+    FileInfo,
+    GlobResult,
+    GrepResult,
+    LsResult,
+    MoveResult,
+    Outcome,
+    OutputMode,
+    ReadResult,
+    WriteResult,
+)
+from langgraph_filesystem.state.errors import FilesystemError, Unsupported
+from langgraph_filesystem.state.files import FileData, FileEdit, Files, apply_write, merge_updates
+from langgraph_filesystem.state.paths import normalize_path
+
+__all__ = (
+    "Capabilities",
+    "FileStore",
+    "Inventory",
+    "Kind",
+    "MountContext",
+    "OnOutput",
+    "Query",
+    "ThreadFiles",
+    "digest_of",
+)
+
+Kind: TypeAlias = Literal["file", "directory"]
+OnOutput: TypeAlias = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a store can do, and what its callers must know about it."""
+
+    in_state: bool = False
+    """Its files are in the `files` channel: a change takes effect with the next checkpoint."""
+    lasting: bool = False
+    """Files outlive the thread."""
+    deletes: bool = True
+    moves: bool = True
+    executes: bool = False
+    journals: bool = False
+    """It takes `once`, and `recall` tells after a crash what became of a call."""
+    command_root: str | None = None
+    """Where commands find `/` of the store; `None` if it runs none, or does not say."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """What `grep` looks for, and how it answers."""
+
+    pattern: str
+    regex: bool = False
+    ignore_case: bool = False
+    context: int = 0
+    max_count: int | None = None
+    output_mode: OutputMode = "content"
+
+
+@dataclass
+class Inventory:
+    """Every file at or below a path, before it is moved to another mount."""
+
+    files: list[FileInfo] = field(default_factory=list)
+    """With their sizes."""
+    empty: int = 0
+    """Empty directories: most stores can't hold one."""
+    links: int = 0
+    """Files that are symbolic links: another mount gets what they point to."""
+
+
+class ThreadFiles:
+    """The `files` channel as one node run sees it, and what the run changes in it."""
+
+    def __init__(self, files: Files) -> None:
+        self.files = files
+        self.update: dict[str, FileData | FileEdit | None] = {}
+        self._is_copied = False
+
+    def change(self, update: Mapping[str, FileData | FileEdit | None]) -> None:
+        """Apply a checked update, so that the next call of the run sees it."""
+        if not self._is_copied:
+            # The channel's own value must not change.
+            self.files, self._is_copied = dict(self.files), True
+        for path, write in update.items():
+            apply_write(self.files, path, write)
+        self.update = merge_updates(self.update, update)
+
+
+@dataclass(frozen=True)
+class MountContext:
+    """What a backend is opened with when a node runs."""
+
+    prefix: str = "/"
+    """Where it is mounted."""
+    files: ThreadFiles | None = None
+    """The files of the thread; `None` outside of a graph."""
+    runtime: Any = None
+    """The `Runtime` of the node, for factories and namespaces; `None` outside of a graph."""
+
+
+class FileStore(ABC):
+    """Where the files of one mount live.
+
+    `once` is the key of the call that makes a change; a store that journals notes its intent under
+    this key before the effect.
+    """
+
+    capabilities: Capabilities
+
+    def normal(self, path: str) -> str:
+        """Return the one spelling of a path that a caller outside of a graph gives."""
+        return normalize_path(path)
+
+    @abstractmethod
+    async def kind(self, path: str) -> Kind | None:
+        """Return what is at a path, links followed; `None` where nothing is."""
+
+    @abstractmethod
+    async def ls(self, path: str) -> LsResult:
+        """List what is directly below a directory."""
+
+    @abstractmethod
+    async def read(
+        self,
+        file_path: str,
+        offset: int = 0,
+        limit: int = 2000,
+        *,
+        column: int = 0,
+        max_characters: int | None = None,
+    ) -> ReadResult:
+        """Return lines of a text file, or a binary file whole as base64."""
+
+    @abstractmethod
+    async def write(
+        self, file_path: str, content: str, *, overwrite: bool = False, once: str | None = None
+    ) -> WriteResult:
+        """Create a file with its parents, or with `overwrite` replace one."""
+
+    @abstractmethod
+    async def edit(
+        self,
+        file_path: str,
+        old_string: str,
+        new_string: str,
+        replace_all: bool = False,
+        *,
+        once: str | None = None,
+    ) -> EditResult:
+        """Replace exact text in a file."""
+
+    @abstractmethod
+    async def delete(self, file_path: str, *, once: str | None = None) -> DeleteResult:
+        """Delete a file, or a directory with everything in it; of a link, the link."""
+
+    @abstractmethod
+    async def move(self, source: str, destination: str, *, once: str | None = None) -> MoveResult:
+        """Rename a file or a directory within the store, to where nothing is."""
+
+    @abstractmethod
+    async def glob(self, pattern: str, path: str | None = None) -> GlobResult:
+        """Find files at or below a directory by a pattern."""
+
+    @abstractmethod
+    async def grep(
+        self, query: Query, path: str | None = None, glob: str | None = None
+    ) -> GrepResult:
+        """Search the text files at or below a path."""
+
+    @abstractmethod
+    async def digest(self, file_path: str) -> str | None:
+        """Return a digest of what a file holds now (`digest_of`), or `None` if it can't be had."""
+
+    @abstractmethod
+    async def inventory(self, path: str) -> Inventory:
+        """Return every file at or below a path; raise for what another mount can't hold."""
+
+    @abstractmethod
+    async def fetch(self, paths: Sequence[str]) -> list[bytes | FilesystemError]:
+        """Return the bytes of each file, or why they can't be had."""
+
+    @abstractmethod
+    async def put(
+        self, files: Mapping[str, bytes], *, overwrite: bool = True, once: str | None = None
+    ) -> dict[str, FilesystemError]:
+        """Write whole files with their parents; return why some of them were not written.
+
+        Without `overwrite` a path that is taken is `FileExists`.
+        """
+
+    async def delete_copied(
+        self, path: str, digests: Mapping[str, str], *, once: str | None = None
+    ) -> list[str]:
+        """Delete what was copied elsewhere, except files that are not what was copied.
+
+        `digests` has the files below `path` that were copied. Returns the paths of files that
+        stay, because they are new or have changed since. A store that can compare and delete at
+        once should override this.
+        """
+        inventory = await self.inventory(path)
+        paths = [info["path"] for info in inventory.files]
+        contents = await self.fetch(paths)
+        stay = [
+            one
+            for one, content in zip(paths, contents, strict=True)
+            if isinstance(content, FilesystemError) or digest_of(content) != digests.get(one)
+        ]
+        if not stay:
+            await self.delete(path, once=once)
+            return []
+        for one in paths:
+            if one not in stay:
+                await self.delete(one)
+        return stay
+
+    async def recall(self, once: str) -> Outcome | None:
+        """Return what is known of a call that was begun before a crash."""
+        return None
+
+    async def execute(
+        self,
+        command: str,
+        *,
+        timeout: int | None = None,
+        on_output: OnOutput | None = None,
+        once: str | None = None,
+    ) -> ExecuteResponse:
+        """Run a command, if the store can."""
+        raise Unsupported("Commands can't be run here. Use the file operations.")
+
+
+def digest_of(content: bytes) -> str:
+    """Return the digest by which the same content is recognised."""
+    # SHA-256 is faster than BLAKE2 where the processor knows it: 0.7 against 1.5 ms for 1 MB.
+    return hashlib.sha256(content).hexdigest()[:24]
