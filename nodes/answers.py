@@ -1,22 +1,28 @@
-"""Answers: the text a model reads, bounded, valid, and impossible to forge from a file name."""
+"""Calls and answers of operations: arguments, and text that no file name can forge."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from langchain_core.messages import ToolMessage
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from langgraph_filesystem.nodes.calls import Call, answer_id
-from langgraph_filesystem.state.escapes import escaped
+from langgraph_filesystem.state.paths import normalize_path
+from langgraph_filesystem.state.errors import FilesystemError
+from langgraph_filesystem.state.text import escaped, escaped_message, split_notes
 
 __all__ = (
     "MAX_CHARACTERS",
     "Answer",
+    "Arguments",
+    "VirtualPath",
     "bounded",
     "counted",
     "error_reply",
     "escaped",
     "listed",
+    "notes_of",
     "reply",
     "shown_name",
     "valid",
@@ -25,6 +31,16 @@ __all__ = (
 MAX_CHARACTERS = 100_000
 """The longest answer of an operation."""
 _ERROR_CHARACTERS = 4_000
+
+
+VirtualPath = Annotated[str, AfterValidator(normalize_path)]
+"""A path that is normalized, or refused, when the arguments are checked."""
+
+
+class Arguments(BaseModel):
+    """Arguments of a call. An unknown one is an error: it was meant to do something."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 @dataclass
@@ -51,10 +67,11 @@ def reply(call: Call, answer: Answer, limit: int | None = MAX_CHARACTERS) -> Too
     )
 
 
-def error_reply(call: Call, problem: str) -> ToolMessage:
+def error_reply(call: Call, problem: FilesystemError | str) -> ToolMessage:
     """Return the message that tells a model what went wrong."""
+    text = escaped_message(problem if isinstance(problem, str) else problem.message)
     return ToolMessage(
-        content=bounded(valid(f"Error: {problem}"), _ERROR_CHARACTERS),
+        content=bounded(valid(f"Error: {text}"), _ERROR_CHARACTERS),
         tool_call_id=call.id,
         name=shown_name(call.name),
         id=answer_id(call.message, call.position),
@@ -70,6 +87,11 @@ def shown_name(name: str) -> str:
 def counted(number: int, noun: str) -> str:
     """Return a number of things: `1 line`, `2,000 lines`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def notes_of(note: str | None) -> list[str]:
+    """Return the notes of a result, each as a line of an answer."""
+    return [f"[{escaped(one)}]" for one in split_notes("\n", note)]
 
 
 def valid(text: str) -> str:

@@ -1,37 +1,56 @@
-"""The `edit_file` node: exact text in a file gives way to other text."""
+"""The `edit_file` node: replaces exact text in a file."""
 
+import difflib
 from typing import Annotated
 
 from pydantic import Field
 
-from langgraph_filesystem.nodes.answers import Answer, counted, escaped
-from langgraph_filesystem.nodes.arguments import Arguments, VirtualPath
-from langgraph_filesystem.nodes.filesystem import Filesystem
-from langgraph_filesystem.nodes.patches import unified_diff
+from langgraph_filesystem.nodes.answers import Answer, Arguments, VirtualPath, counted, escaped
+from langgraph_filesystem.state.workspace.workspace import Workspace
 
 __all__ = ("EditFile", "edit_file")
 
+_MAX_DIFF = 20_000
+"""Characters on either side; diffing more takes longer than anybody reads."""
+
 
 class EditFile(Arguments):
-    """Replace exact text in a file that you have read. `old_string` must match to the character,
-    white space included and without line numbers, and must stand in the file once unless
-    `replace_all` is set. Several edits of one file may be sent in one message: they are applied in
-    their order.
+    """Replace exact text in a file that you have read. `old_string` must match exactly, including
+    white space and without line numbers, and must occur only once unless `replace_all` is set.
+    Several edits of one file may be sent in one message: they are applied in order.
     """
 
     file_path: Annotated[VirtualPath, Field(description="Absolute path, such as `/notes/plan.md`.")]
     old_string: Annotated[str, Field(description="The text to replace.")]
-    new_string: Annotated[str, Field(description="The text to put in its place.")]
-    replace_all: Annotated[bool, Field(description="Replace it wherever it stands.")] = False
+    new_string: Annotated[str, Field(description="The text to replace it with.")]
+    replace_all: Annotated[bool, Field(description="Replace every occurrence.")] = False
 
 
-async def edit_file(args: EditFile, filesystem: Filesystem) -> Answer:
-    """Edit the file and say in how many places it changed."""
-    count = await filesystem.edit(
+async def edit_file(args: EditFile, workspace: Workspace) -> Answer:
+    """Edit the file and say how many places changed."""
+    result = await workspace.edit(
         args.file_path, args.old_string, args.new_string, args.replace_all
     )
-    diff = unified_diff(args.file_path, args.old_string, args.new_string)
+    count = result.occurrences or 1
+    diff = _unified_diff(args, result.first_line or 1)
     return Answer(
         f"Edited {escaped(args.file_path)} in {counted(count, 'place')}.",
         {"replacements": count, "diff": diff},
     )
+
+
+def _unified_diff(args: EditFile, first_line: int) -> str | None:
+    """Return the edit as a diff that begins at its true line; `None` if it would be too long."""
+    if max(len(args.old_string), len(args.new_string)) > _MAX_DIFF:
+        return None
+    # Lines before the edit, so that the hunk gets its true number: they are cut off as context.
+    above = [""] * (first_line - 1)
+    lines = difflib.unified_diff(
+        [*above, *args.old_string.split("\n")],
+        [*above, *args.new_string.split("\n")],
+        f"a{args.file_path}",
+        f"b{args.file_path}",
+        lineterm="",
+        n=0,
+    )
+    return "\n".join(lines)

@@ -1,13 +1,13 @@
-"""The `grep` node: lines by what is in them."""
+"""The `grep` node: searches the text of files."""
 
 import re
 from typing import Annotated
 
 from pydantic import Field
 
-from langgraph_filesystem.nodes.answers import Answer, escaped, listed
-from langgraph_filesystem.nodes.arguments import Arguments, VirtualPath
-from langgraph_filesystem.nodes.filesystem import Filesystem
+from langgraph_filesystem.nodes.answers import Answer, Arguments, VirtualPath, escaped, listed, notes_of
+from langgraph_filesystem.state.workspace.workspace import Workspace
+from langgraph_filesystem.state.backends.file_store import Query
 from langgraph_filesystem.state.backends.protocol import GrepMatch, OutputMode
 
 __all__ = ("Grep", "grep")
@@ -20,35 +20,37 @@ _BEFORE = 400
 
 
 class Grep(Arguments):
-    """Search the text of files, line by line. The pattern is taken as it is unless `regex` is set.
-    The default reply names the files that match; `content` gives the lines as `path:line:text`,
-    `count` the number of matching lines of each file. Line numbers are those of `read_file`.
+    """Search the text of files, line by line. The pattern is literal unless `regex` is set. By
+    default returns the files that match; `content` returns lines as `path:line:text`, `count` the
+    number of matching lines per file. Line numbers are those of `read_file`.
     """
 
-    pattern: Annotated[str, Field(description="The text, or with `regex` the regex, to look for.")]
+    pattern: Annotated[str, Field(description="The text to search for, or a regex.")]
     path: Annotated[VirtualPath, Field(description="Directory or file to search.")] = "/"
     glob: Annotated[
         str | None, Field(description="Search only files that match, such as `*.py`.")
     ] = None
     output_mode: Annotated[OutputMode, Field(description="What to return.")] = "files_with_matches"
-    regex: Annotated[bool, Field(description="Take the pattern as a regex.")] = False
-    ignore_case: Annotated[bool, Field(description="Let capitals match small letters.")] = False
+    regex: Annotated[bool, Field(description="Treat the pattern as a regex (Python syntax).")] = False
+    ignore_case: Annotated[bool, Field(description="Ignore case.")] = False
     context: Annotated[
         int, Field(ge=0, le=50, description="Lines to show around each match, in `content`.")
     ] = 0
     max_count: Annotated[
-        int | None, Field(ge=1, description="Stop after so many matching lines in all.")
+        int | None, Field(ge=1, description="Stop after this many matching lines in total.")
     ] = None
 
 
-async def grep(args: Grep, filesystem: Filesystem) -> Answer:
+async def grep(args: Grep, workspace: Workspace) -> Answer:
     """Return what matches, in the form that was asked for."""
-    filesystem.progress({"event": "search", "pattern": args.pattern[:200], "path": args.path})
-    options = {"output_mode": args.output_mode, "max_count": args.max_count}
-    options |= {"regex": args.regex, "ignore_case": args.ignore_case, "context": args.context}
-    found, notes = await filesystem.grep(args.pattern, args.path, args.glob, **options)
+    workspace.progress({"event": "search", "pattern": args.pattern[:200], "path": args.path})
+    query = Query(
+        args.pattern, args.regex, args.ignore_case, args.context, args.max_count, args.output_mode
+    )
+    found = await workspace.grep(query, args.path, args.glob)
+    notes = notes_of(found.note)
     counts = found.counts or {}
-    filesystem.progress({"event": "found", "files": len(counts), "lines": sum(counts.values())})
+    workspace.progress({"event": "found", "files": len(counts), "lines": sum(counts.values())})
     artifact = {"files": len(counts), "lines": sum(counts.values()), "truncated": found.truncated}
     if found.truncated and not any("The search stopped" in note for note in notes):
         notes.append("[there are more matches: the search stopped at its limit]")
@@ -56,12 +58,12 @@ async def grep(args: Grep, filesystem: Filesystem) -> Answer:
         none = f"No line in {escaped(args.path)} matches {escaped(args.pattern[:200])}."
         return Answer("\n".join([none, *notes]), artifact)
     matches = await _shortened(args, found.matches or [], filesystem)
-    text, left_out = listed(_rows(args, counts, matches), filesystem.budget, "lines")
+    text, left_out = listed(_rows(args, counts, matches), workspace.limits.characters, "lines")
     return Answer("\n".join([text, *notes]), {**artifact, "left_out": left_out})
 
 
 async def _shortened(
-    args: Grep, matches: list[GrepMatch], filesystem: Filesystem
+    args: Grep, matches: list[GrepMatch], workspace: Workspace
 ) -> list[GrepMatch]:
     """Return the matches in the order of their places, long lines cut around what matches."""
     matches = sorted(matches, key=lambda match: (match["path"], match["line"]))
@@ -69,9 +71,9 @@ async def _shortened(
     if not long:
         return matches
     # More of them don't fit into the answer, and a regex takes its time for each.
-    lines = [match["text"] for match in long[: filesystem.budget // _LINE + 1]]
+    lines = [match["text"] for match in long[: workspace.limits.characters // _LINE + 1]]
     how = {"regex": args.regex, "ignore_case": args.ignore_case}
-    places = iter(await filesystem.locate(args.pattern, lines, **how))
+    places = iter(await workspace.locate(args.pattern, lines, **how))
     return [
         {**match, "text": _cut(match["text"], next(places, 0))}
         if len(match["text"]) > _LINE

@@ -14,13 +14,13 @@ from langgraph_filesystem.nodes.calls import answer_id, calls_something
 from langgraph_filesystem.nodes.choices import chosen, offered_by
 from langgraph_filesystem.nodes.evict import has_large
 from langgraph_filesystem.nodes.models import Models
-from langgraph_filesystem.nodes.node import Edge, Io, Node
+from langgraph_filesystem.nodes.node import Edge, Node, invoke
 from langgraph_filesystem.nodes.operations import Operation, tool_schemas
 from langgraph_filesystem.nodes.prompt import filesystem_prompt, system_message
 from langgraph_filesystem.nodes.settings import Settings
-from langgraph_filesystem.state.backends.protocol import Backend
-from langgraph_filesystem.state.failures import attempted
-from langgraph_filesystem.state.mounts import Mount
+from langgraph_filesystem.state.backends.file_store import FileStore, ThreadFiles
+from langgraph_filesystem.state.errors import FilesystemError, attempt
+from langgraph_filesystem.state.workspace.mounts import Mount
 
 __all__ = ("after_model", "model_node")
 
@@ -46,12 +46,12 @@ def model_node(
         speakers.get("", models.usual, offered, system_prompt)
 
     async def act(
-        state: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io
+        state: Any, config: RunnableConfig, runtime: Runtime[Any]
     ) -> dict[str, Any]:
         knows = not may_execute or await _can_execute(settings, runtime)
         offered = offered_by(operations if knows else files_only, runtime)
         choices = chosen(runtime)
-        model = await models.get(choices.model, io)
+        model = await models.get(choices.model)
         prompt = choices.system_prompt or system_prompt
         speaker = speakers.get(choices.model, model, offered, prompt)
         messages = state["messages"]
@@ -59,7 +59,7 @@ def model_node(
         # behind it, the way from here leads by `evict`.
         if calls_something(messages) and has_large(messages, settings.of_run(runtime)):
             return {}
-        answer = await io.invoke(speaker.bound, [*speaker.system, *messages], config)
+        answer = await invoke(speaker.bound, [*speaker.system, *messages], config)
         return {"messages": [_storable(answer, messages)]}
 
     return Node("model", act)
@@ -128,20 +128,20 @@ def after_model(end: str) -> Edge:
 
 def _is_uncertain(operations: Mapping[str, Operation], settings: Settings) -> bool:
     """Say whether only a run can tell if a mount runs commands: its backend is made then."""
-    return "execute" in operations and all(mount.is_factory for mount in settings.shells)
+    return "execute" in operations and all(mount.is_factory for mount in settings.mounts.shells)
 
 
 async def _can_execute(settings: Settings, runtime: Runtime[Any]) -> bool:
-    for mount in settings.shells:
+    for mount in settings.mounts.shells:
         # A factory that fails is reported by the calls that need it.
-        backend, _ = await attempted(_opened(mount, runtime), f"open {mount.prefix}")
-        if hasattr(backend, "execute"):
+        store = await attempt(_opened(mount, runtime), "open ", mount.prefix)
+        if not isinstance(store, FilesystemError) and store.capabilities.executes:
             return True
     return False
 
 
-async def _opened(mount: Mount, runtime: Runtime[Any]) -> Backend:
-    return mount.open({}, runtime)
+async def _opened(mount: Mount, runtime: Runtime[Any]) -> FileStore:
+    return mount.open(ThreadFiles({}), runtime)
 
 
 def _storable(answer: AnyMessage, messages: Sequence[AnyMessage]) -> AnyMessage:

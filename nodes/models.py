@@ -2,8 +2,8 @@
 
 from langchain_core.language_models import BaseChatModel
 
-from langgraph_filesystem.nodes.node import Io
-from langgraph_filesystem.state.failures import attempted
+from langgraph_filesystem.state.errors import FilesystemError, attempt
+from langgraph_filesystem.state.io import in_thread
 
 __all__ = ("Models", "load_model")
 
@@ -38,22 +38,19 @@ class Models:
         self.usual = usual
         self._named: dict[str, BaseChatModel] = {}
 
-    async def get(self, name: str, io: Io) -> BaseChatModel:
-        """Return the model with a name, or the usual one; raise for one that can't be made."""
+    async def get(self, name: str) -> BaseChatModel:
+        """Return the model with a name, or the default one; raise for one that can't be made."""
         if not name:
             return self.usual
         model = self._named.get(name)
         if model is None:
-            # To make one imports its package and reads certificates: not in an event loop.
-            model, problem = await attempted(io.call(self, "load", name), "loading")
-            if model is None:
-                raise ValueError(f"The model {name!r} can't be used: {problem}")
+            # Making one imports its package and reads certificates: not in an event loop.
+            made = await attempt(in_thread(load_model, name), "Loading it")
+            if isinstance(made, FilesystemError):
+                raise ValueError(f"The model {name!r} can't be used: {made}")
+            model = made
             self._keep(name, model)
         return model
-
-    def load(self, name: str) -> BaseChatModel:
-        """Make the model with a name."""
-        return load_model(name)
 
     def _keep(self, name: str, model: BaseChatModel) -> None:
         self._named[name] = model

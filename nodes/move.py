@@ -1,12 +1,11 @@
-"""The `move` node: a file or a directory gets another path."""
+"""The `move` node: renames a file or a directory, also into another mount."""
 
 from typing import Annotated
 
 from pydantic import Field
 
-from langgraph_filesystem.nodes.answers import Answer, counted, escaped
-from langgraph_filesystem.nodes.arguments import Arguments, VirtualPath
-from langgraph_filesystem.nodes.filesystem import Filesystem
+from langgraph_filesystem.nodes.answers import Answer, Arguments, VirtualPath, counted, escaped
+from langgraph_filesystem.state.workspace.workspace import Workspace
 
 __all__ = ("Move", "move")
 
@@ -14,16 +13,16 @@ __all__ = ("Move", "move")
 class Move(Arguments):
     """Move or rename a file or a directory. Nothing may be at the destination yet."""
 
-    source: Annotated[VirtualPath, Field(description="Absolute path of what is to be moved.")]
-    destination: Annotated[VirtualPath, Field(description="Absolute path that it gets.")]
+    source: Annotated[VirtualPath, Field(description="Absolute path to move.")]
+    destination: Annotated[VirtualPath, Field(description="The new absolute path.")]
 
 
-async def move(args: Move, filesystem: Filesystem) -> Answer | None:
-    """Move it and say how much was moved; or nothing yet, if it must come again to be finished."""
-    moved = await filesystem.move(args.source, args.destination)
+async def move(args: Move, workspace: Workspace) -> Answer | None:
+    """Move it and say how many files it was; `None` if the call must come again to finish."""
+    moved = await workspace.move_or_defer(args.source, args.destination)
     if moved is None:
         return None
     much = "" if moved.files is None else f" ({counted(moved.files, 'file')})"
-    told = f"Moved {escaped(args.source)} to {escaped(args.destination)}{much}."
+    text = f"Moved {escaped(args.source)} to {escaped(args.destination)}{much}."
     artifact = {} if moved.files is None else {"files": moved.files}
-    return Answer(" ".join([told, *map(escaped, moved.remarks)]), artifact)
+    return Answer(f"{text} {escaped(moved.note)}" if moved.note else text, artifact)

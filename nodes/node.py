@@ -1,42 +1,20 @@
-"""A node that works in sync and async graphs, with its logic written once.
-
-The logic is an `async` function that does every slow thing through `Io`. In a sync run `Io` blocks,
-so that the function runs to its end at the first step; in an async run it awaits.
-"""
+"""A node that works in sync and async graphs, with its logic written once (see `state/io.py`)."""
 
 from collections.abc import Callable, Coroutine
-from typing import Any, Protocol
+from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.runtime import Runtime, get_runtime
 
-from langgraph_filesystem.state import io
+from langgraph_filesystem.state.io import awaiting, call_either, run_sync
 
-__all__ = ("Act", "Edge", "Io", "Node")
+__all__ = ("Act", "Edge", "Node", "invoke")
 
-
-class Io(io.Io, Protocol):
-    """How slow things are done: blocking the thread, or awaited."""
-
-    async def invoke(self, runnable: Runnable[Any, Any], value: Any, config: RunnableConfig) -> Any:
-        """Invoke a model or a tool."""
-
-
-class _Blocking(io.Blocking):
-    async def invoke(self, runnable: Runnable[Any, Any], value: Any, config: RunnableConfig) -> Any:
-        return runnable.invoke(value, config)
-
-
-class _Awaiting(io.Awaiting):
-    async def invoke(self, runnable: Runnable[Any, Any], value: Any, config: RunnableConfig) -> Any:
-        return await runnable.ainvoke(value, config)
-
-
-Act = Callable[[Any, RunnableConfig, Runtime[Any], Io], Coroutine[Any, Any, Any]]
+Act = Callable[[Any, RunnableConfig, Runtime[Any]], Coroutine[Any, Any, Any]]
 
 
 class Node(Runnable[Any, Any]):
-    """An `async` function of state, config, runtime and `Io`, as a node of any graph."""
+    """An `async` function of state, config and runtime, as a node of any graph."""
 
     def __init__(self, name: str, act: Act) -> None:
         self.name = name
@@ -44,12 +22,12 @@ class Node(Runnable[Any, Any]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Run the function to its end in this thread."""
-        running = self._act(input, config or {}, get_runtime(), _Blocking())
-        return io.finished(running, f"The node {self.name!r}")
+        return run_sync(self._act(input, config or {}, get_runtime()))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Await the function."""
-        return await self._act(input, config or {}, get_runtime(), _Awaiting())
+        with awaiting():
+            return await self._act(input, config or {}, get_runtime())
 
 
 class Edge(Runnable[Any, Any]):
@@ -66,3 +44,8 @@ class Edge(Runnable[Any, Any]):
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Return where to go."""
         return self._choose(input)
+
+
+async def invoke(runnable: Runnable[Any, Any], value: Any, config: RunnableConfig) -> Any:
+    """Invoke a model or a tool."""
+    return await call_either(runnable.invoke, runnable.ainvoke, value, config)

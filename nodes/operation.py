@@ -1,5 +1,6 @@
-"""What every operation node does around its operation: once, for all of them."""
+"""What every operation node does around its operation, once for all of them."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from langchain_core.messages import ToolMessage
@@ -8,55 +9,69 @@ from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.answers import MAX_CHARACTERS, Answer, error_reply, reply
 from langgraph_filesystem.nodes.calls import Call, last_ai_message, open_calls
-from langgraph_filesystem.nodes.evict import BOUNDED
-from langgraph_filesystem.nodes.filesystem import Filesystem
-from langgraph_filesystem.nodes.node import Io, Node
+from langgraph_filesystem.nodes.node import Node
 from langgraph_filesystem.nodes.once import Once
 from langgraph_filesystem.nodes.operations import Operation
-from langgraph_filesystem.nodes.running import read_channels
 from langgraph_filesystem.nodes.settings import Settings
-from langgraph_filesystem.state.failures import attempted
+from langgraph_filesystem.state.backends.file_store import ThreadFiles
+from langgraph_filesystem.state.errors import FilesystemError, attempt
+from langgraph_filesystem.state.langgraph_internals import read_channels
+from langgraph_filesystem.state.text import PathPart
+from langgraph_filesystem.state.workspace.seen import Seen
+from langgraph_filesystem.state.workspace.workspace import Limits, Workspace
 
-__all__ = ("calls_of_task", "operation_node")
+__all__ = ("calls_of_task", "open_workspace", "operation_node")
 
 
 def operation_node(operation: Operation, built: Settings) -> Node:
     """Return the node that answers the calls of one task, in their order."""
 
-    async def act(
-        task: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io
-    ) -> dict[str, Any]:
+    async def act(task: Any, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
         settings = built.of_run(runtime)
         # What `evict` will move to a file must reach it whole.
-        goes_to_file = operation.name not in BOUNDED and settings.evict_over is not None
-        limit = None if goes_to_file else MAX_CHARACTERS
+        is_evicted = not operation.is_bounded and settings.evict_over is not None
+        limit = None if is_evicted else MAX_CHARACTERS
         state = read_channels(config, "messages", "files", "seen")
-        filesystem = Filesystem(
-            settings,
-            io,
-            runtime,
-            files=state.get("files", {}),
-            seen=state.get("seen", {}),
-            once=Once(config, io),
-        )
+        once = Once(config)
+        workspace = open_workspace(settings, runtime, state, once)
         answers: list[ToolMessage] = []
         for call in calls_of_task(task, state["messages"]):
-            filesystem.begin(call.message, str(call.position))
-            filesystem.progress = _progress(operation.name, call, runtime)
-            answer = await _answered(operation, call, filesystem, limit)
+            workspace.key = once.key(call.message, str(call.position))
+            workspace.progress = _progress(operation.name, call, runtime)
+            answer = await attempt(
+                _acted(operation, call, workspace), operation.name, *_path_of(call)
+            )
             if answer is None:
-                break  # it comes again in the next wave, and what is behind it in this task too
-            answers.append(answer)
-        return {"messages": answers, **filesystem.updates()}
+                break  # it comes again in the next wave, with the calls behind it in this task
+            answers.append(
+                error_reply(call, answer)
+                if isinstance(answer, FilesystemError)
+                else reply(call, answer, limit)
+            )
+        return {"messages": answers, **workspace.updates()}
 
     return Node(operation.name, act)
+
+
+def open_workspace(
+    settings: Settings, runtime: Runtime[Any], state: Mapping[str, Any], once: Once
+) -> Workspace:
+    """Return the workspace of one run of a node over the channels that it has read."""
+    return Workspace(
+        settings.mounts,
+        ThreadFiles(state.get("files") or {}),
+        runtime,
+        seen=Seen(state.get("seen") or {}, required=settings.read_before_edit),
+        limits=Limits(settings.budget, settings.max_execute_timeout),
+        before_effect=once.ready,
+    )
 
 
 def calls_of_task(task: dict[str, Any], messages: list[Any]) -> list[Call]:
     """Return the calls that a `Send` names, in their order.
 
-    The conversation may have been edited since it was sent: what was answered or taken away in the
-    meantime is left out.
+    The conversation may have been edited since it was sent: calls that were answered or removed in
+    the meantime are left out.
     """
     message, answers = last_ai_message(messages)
     if message is None or message.id != task["message"]:
@@ -66,27 +81,20 @@ def calls_of_task(task: dict[str, Any], messages: list[Any]) -> list[Call]:
     return [calls[id] for id in task["calls"] if id in calls]
 
 
-async def _answered(
-    operation: Operation, call: Call, filesystem: Filesystem, limit: int | None
-) -> ToolMessage | None:
-    work = _acted(operation, call, filesystem)
-    answer, problem = await attempted(work, f"{operation.name} {_path_of(call)}".rstrip())
-    if problem is not None:
-        return error_reply(call, problem)
-    return None if answer is None else reply(call, answer, limit)
+async def _acted(operation: Operation, call: Call, workspace: Workspace) -> Answer | None:
+    return await operation.act(operation.parse(call.args), workspace)
 
 
-async def _acted(operation: Operation, call: Call, filesystem: Filesystem) -> Answer | None:
-    return await operation.act(operation.parse(call.args), filesystem)
-
-
-def _path_of(call: Call) -> str:
+def _path_of(call: Call) -> list[str]:
     args = call.args if isinstance(call.args, dict) else {}
     named = (args.get(name) for name in ("file_path", "path", "source", "command"))
-    return next((str(value)[:500] for value in named if value), "")
+    path = next((str(value)[:500] for value in named if value), "")
+    return [" ", PathPart(path)] if path else []
 
 
-def _progress(name: str, call: Call, runtime: Runtime[Any]) -> Any:
+def _progress(
+    name: str, call: Call, runtime: Runtime[Any]
+) -> Callable[[dict[str, Any]], None]:
     def report(event: dict[str, Any]) -> None:
         runtime.stream_writer({"operation": name, "call": call.id, **event})
 

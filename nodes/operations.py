@@ -7,12 +7,10 @@ from typing import Any
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ValidationError
 
-from langgraph_filesystem.nodes.answers import Answer
-from langgraph_filesystem.nodes.arguments import Arguments
+from langgraph_filesystem.nodes.answers import Answer, Arguments
 from langgraph_filesystem.nodes.delete import Delete, delete
 from langgraph_filesystem.nodes.edit_file import EditFile, edit_file
 from langgraph_filesystem.nodes.execute import Execute, execute
-from langgraph_filesystem.nodes.filesystem import Filesystem
 from langgraph_filesystem.nodes.glob import Glob, glob
 from langgraph_filesystem.nodes.grep import Grep, grep
 from langgraph_filesystem.nodes.ls import Ls, ls
@@ -20,6 +18,7 @@ from langgraph_filesystem.nodes.move import Move, move
 from langgraph_filesystem.nodes.read_file import ReadFile, read_file
 from langgraph_filesystem.nodes.write_file import WriteFile, write_file
 from langgraph_filesystem.state.errors import InvalidCall
+from langgraph_filesystem.state.workspace.workspace import Workspace
 
 __all__ = ("OPERATIONS", "Operation", "chosen_operations", "tool_schemas")
 
@@ -30,13 +29,15 @@ class Operation:
 
     name: str
     schema: type[Arguments]
-    act: Callable[[Any, Filesystem], Awaitable[Answer | None]]
-    """`None` for an answer leaves the call open: it comes again when what it did is stored."""
+    act: Callable[[Any, Workspace], Awaitable[Answer | None]]
+    """`None` for an answer leaves the call open: it comes again when its changes are stored."""
     changes: bool
     """Whether it changes files."""
+    is_bounded: bool = True
+    """Whether it limits the size of its answers itself; else `evict` does."""
 
     def parse(self, args: object) -> Any:
-        """Return the checked arguments, or raise an error that says what to mend."""
+        """Return the checked arguments, or raise an error that says what to fix."""
         if not isinstance(args, dict):
             raise InvalidCall(f"The arguments of `{self.name}` must be a JSON object.")
         try:
@@ -68,7 +69,7 @@ OPERATIONS: Mapping[str, Operation] = {
         Operation("move", Move, move, changes=True),
         Operation("glob", Glob, glob, changes=False),
         Operation("grep", Grep, grep, changes=False),
-        Operation("execute", Execute, execute, changes=True),
+        Operation("execute", Execute, execute, changes=True, is_bounded=False),
     )
 }
 

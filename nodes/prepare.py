@@ -17,7 +17,7 @@ from langgraph_filesystem.nodes.answers import error_reply
 from langgraph_filesystem.nodes.calls import open_calls
 from langgraph_filesystem.nodes.choices import Choices, chosen
 from langgraph_filesystem.nodes.models import Models
-from langgraph_filesystem.nodes.node import Io, Node
+from langgraph_filesystem.nodes.node import Node
 
 __all__ = ("prepare_node",)
 
@@ -30,23 +30,23 @@ def prepare_node(models: Models, operations: Collection[str]) -> Node:
     """Return the node that checks the choices of a run, and answers dangling calls."""
 
     async def act(
-        state: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io
+        state: Any, config: RunnableConfig, runtime: Runtime[Any]
     ) -> dict[str, Any]:
-        await _check(chosen(runtime), models, operations, io)
+        await _check(chosen(runtime), models, operations)
         repaired = _repaired(state.get("messages") or [])
         return {"messages": repaired} if repaired else {}
 
     return Node("prepare", act)
 
 
-async def _check(choices: Choices, models: Models, operations: Collection[str], io: Io) -> None:
+async def _check(choices: Choices, models: Models, operations: Collection[str]) -> None:
     missing = [name for name in choices.operations or () if name not in operations]
     if missing:
         raise ValueError(
             f"The context asks for operations that this graph does not have: {', '.join(missing)}. "
             f"It has: {', '.join(operations)}."
         )
-    await models.get(choices.model, io)
+    await models.get(choices.model)
 
 
 def _repaired(messages: list[AnyMessage]) -> list[Any]:

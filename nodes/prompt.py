@@ -4,16 +4,15 @@ from collections.abc import Collection, Sequence
 
 from langchain_core.messages import SystemMessage
 
-from langgraph_filesystem.nodes.command_paths import where_commands_run
-from langgraph_filesystem.state.mounts import Mount
 from langgraph_filesystem.state.paths import is_within
+from langgraph_filesystem.state.workspace.mounts import Mount, Mounts
 
-__all__ = ("filesystem_prompt", "system_message")
+__all__ = ("filesystem_prompt", "system_message", "where_commands_run")
 
 _INTRODUCTION = """\
 ## Files
 
-You have a filesystem. Paths are absolute and begin with `/`."""
+You have a filesystem. Paths are absolute and start with `/`."""
 
 _HINTS = {
     "read_file": "Large files come in pages: read on until you have seen what you need.",
@@ -21,19 +20,17 @@ _HINTS = {
     "grep": "To find something, search with `grep` instead of reading file after file.",
 }
 _COMMANDS = "Commands run in a shell with `execute`; look at the exit status."
+_READ_FIRST = "Read a file before you change it; if it has changed since, the edit is refused."
 _PARALLEL = (
-    "Calls that belong together may be sent in one message: they take effect in the order in which "
-    "you write them, and those that don't depend on each other run at the same time."
+    "Calls that belong together may be sent in one message: they take effect in the order you "
+    "write them, and those that don't depend on each other run in parallel."
 )
-
-
-_READ_FIRST = "Read a file before you change it; if it changed since, the edit is refused."
 _KEEPING = frozenset({"write_file", "edit_file", "move"})
-"""Operations by which something can be kept."""
+"""Operations that can keep something for later."""
 
 
 def filesystem_prompt(
-    operations: Collection[str], mounts: Sequence[Mount], *, read_before_edit: bool = True
+    operations: Collection[str], mounts: Mounts, *, read_before_edit: bool = True
 ) -> str:
     """Return the section for these operations and mounts."""
     if not operations:
@@ -44,33 +41,13 @@ def filesystem_prompt(
     if read_before_edit and "edit_file" in operations:
         lines.append(f"- {_READ_FIRST}")
     lines.append(f"- {_PARALLEL}")
-    places = [mount for mount in mounts if mount.prefix != "/"]
+    places = [mount for mount in mounts.all if mount.prefix != "/"]
     if places:
-        lines.append(f"- Kept in places of their own: {_listed(places)}.")
-    if where := _lasting(mounts) if _KEEPING & set(operations) else "":
+        lines.append(f"- These directories are stored separately: {_listed(places)}.")
+    if where := _lasting(mounts.all) if _KEEPING & set(operations) else "":
         lines.append(f"- {where} outlasts this conversation: later ones find it there.")
     names = ", ".join(f"`{name}`" for name in operations)
     return f"{_INTRODUCTION} Your operations are {names}.\n\n" + "\n".join(lines)
-
-
-def _listed(mounts: Sequence[Mount]) -> str:
-    return ", ".join(f"`{prefix}/`" for prefix in sorted(mount.prefix for mount in mounts))
-
-
-def _lasting(mounts: Sequence[Mount]) -> str:
-    """Return what lasts, as far as the backends say."""
-    lasting = [mount for mount in mounts if _lasts(mount)]
-    others = [mount for mount in mounts if not _lasts(mount)]
-    if any(mount.prefix == "/" for mount in lasting):
-        return f"What you keep outside of {_listed(others)}" if others else "What you keep in files"
-    within = [one for one in others if any(is_within(one.prefix, it.prefix) for it in lasting)]
-    but = f", but not in {_listed(within)}," if within else ""
-    return f"What you keep in {_listed(lasting)}{but}" if lasting else ""
-
-
-def _lasts(mount: Mount) -> bool:
-    """Say whether a backend says that it keeps files beyond the thread; of others it is open."""
-    return getattr(mount.backend, "lasting", None) is True
 
 
 def system_message(own: str | SystemMessage | None, section: str) -> SystemMessage | None:
@@ -86,3 +63,45 @@ def system_message(own: str | SystemMessage | None, section: str) -> SystemMessa
         own.content if isinstance(own.content, list) else [{"type": "text", "text": own.content}]
     )
     return own.model_copy(update={"content": [*theirs, *ours]})
+
+
+def where_commands_run(mounts: Mounts) -> str:
+    """Say where commands run and how they name files; nothing if only a run can tell."""
+    shell = next(iter(mounts.shells), None)
+    if shell is None or shell.capabilities is None:
+        return ""
+    here, root = shell.prefix, shell.capabilities.command_root
+    others = "" if here == "/" else " They don't see your other files."
+    hidden = [mount for mount in mounts.below(here)]
+    if hidden:
+        others += f" They don't see {_listed(hidden)}."
+    if root is None:
+        # A backend made by others does not say how its commands name files.
+        return "" if here == "/" else f"Commands see only the files of `{here}/`.{others}"
+    if root == here:
+        start = "" if here == "/" else f"Commands start in `{here}`. "
+        return f"{start}Commands find files at the same paths as the other operations.{others}"
+    example = f"{here.rstrip('/')}/src/a.py"
+    return (
+        f"Commands start in `{here}`, but know it under another path: use relative paths there, "
+        f"`src/a.py` for `{example}`.{others}"
+    )
+
+
+def _listed(mounts: Sequence[Mount]) -> str:
+    return ", ".join(f"`{prefix}/`" for prefix in sorted(mount.prefix for mount in mounts))
+
+
+def _lasting(mounts: Sequence[Mount]) -> str:
+    """Return which files last beyond the thread, as far as the backends say."""
+    lasting = [mount for mount in mounts if _lasts(mount)]
+    others = [mount for mount in mounts if not _lasts(mount)]
+    if any(mount.prefix == "/" for mount in lasting):
+        return f"What you keep outside of {_listed(others)}" if others else "What you keep in files"
+    within = [one for one in others if any(is_within(one.prefix, it.prefix) for it in lasting)]
+    but = f", but not in {_listed(within)}," if within else ""
+    return f"What you keep in {_listed(lasting)}{but}" if lasting else ""
+
+
+def _lasts(mount: Mount) -> bool:
+    return mount.capabilities is not None and mount.capabilities.lasting

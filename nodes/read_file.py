@@ -1,91 +1,77 @@
 """The `read_file` node: one numbered page of one file."""
 
+import base64
 import mimetypes
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from langgraph_filesystem.nodes.answers import Answer, counted, escaped
-from langgraph_filesystem.nodes.arguments import Arguments, VirtualPath
-from langgraph_filesystem.nodes.filesystem import Filesystem
-from langgraph_filesystem.state.backends.contents import not_text_of
+from langgraph_filesystem.nodes.answers import Answer, Arguments, VirtualPath, counted, escaped
+from langgraph_filesystem.state.workspace.workspace import Workspace
 from langgraph_filesystem.state.backends.protocol import ReadResult
-from langgraph_filesystem.state.errors import ColumnPastEnd, NotText, OffsetPastEnd
+from langgraph_filesystem.state.errors import NotText, OffsetPastEnd, not_text
 from langgraph_filesystem.state.files import FileData
 
 __all__ = ("ReadFile", "read_file")
 
 ROW = 5_000
 """Characters of a line in one row; a longer line goes on in rows of its own."""
-_MAX_MEDIA = 10_000_000
-"""Characters of base64 that are handed to a model: the largest image that providers take."""
+_MAX_MEDIA = 7_500_000
+"""Bytes that are handed to a model: as base64 10 MB, the largest image that providers take."""
 
 
 class ReadFile(Arguments):
-    """Read a page of a file. Each line comes with its number and a tab in front, which are not part
-    of the file. A long line is split into rows numbered `5.1`, `5.2`. The last line of the reply
-    says where the next page begins, or that the file ends. Images, audio, video and PDF are shown
-    as they are.
+    """Read a page of a file. Each line starts with its number and a tab, which are not part of the
+    file. A long line is split into rows numbered `5.1`, `5.2`. The last line of the reply says where
+    the next page starts, or that the file ends. Images, audio, video and PDF are shown as they are.
     """
 
     file_path: Annotated[VirtualPath, Field(description="Absolute path, such as `/notes/plan.md`.")]
-    offset: Annotated[int, Field(ge=0, description="How many lines to skip.")] = 0
-    limit: Annotated[int, Field(ge=1, description="How many lines to return at most.")] = 100
+    offset: Annotated[int, Field(ge=0, description="Number of lines to skip.")] = 0
+    limit: Annotated[int, Field(ge=1, description="Maximum number of lines to return.")] = 100
     column: Annotated[
-        int, Field(ge=0, description="How many characters to skip in the first of these lines.")
+        int, Field(ge=0, description="Number of characters to skip in the first line.")
     ] = 0
 
 
-async def read_file(args: ReadFile, filesystem: Filesystem) -> Answer:
+async def read_file(args: ReadFile, workspace: Workspace) -> Answer:
     """Return the page, numbered from its true first line."""
-    path = args.file_path
-    result, skips = await filesystem.read(path, args.offset, args.limit, args.column)
+    path, budget = args.file_path, workspace.limits.characters
+    result = await workspace.read(
+        path, args.offset, args.limit, column=args.column, max_characters=budget
+    )
     file = result.file_data or FileData(content="")
     if file.get("encoding") == "base64":
-        await filesystem.mark_seen(path)
-        return _media(path, file["content"])
-    total = result.total_lines
-    if not file["content"] and (args.offset or args.column):
+        answer = _media(path, base64.b64decode(file["content"]))
+    elif file["content"]:
+        answer = _page(args, result, budget)
+    elif args.offset or args.column:
         # An empty page would look to the model like an empty file.
-        raise OffsetPastEnd(path, args.offset, args.offset if total is None else total)
-    if file["content"]:
-        answer = _page(args, result, skips, filesystem.budget)
+        total = args.offset if result.total_lines is None else result.total_lines
+        raise OffsetPastEnd(path, args.offset, total)
     else:
         answer = Answer(f"{escaped(path)} exists and is empty.", {"lines": 0, "next_offset": None})
-    await filesystem.mark_seen(path)
+    await workspace.mark_seen(path)
     return answer
 
 
-def _page(args: ReadFile, result: ReadResult, skips: bool, budget: int) -> Answer:
+def _page(args: ReadFile, result: ReadResult, budget: int) -> Answer:
     lines = (result.file_data or FileData(content=""))["content"].split("\n")
     ends_with_newline = lines[-1] == ""
     if ends_with_newline:
         lines.pop()
-    if not skips:
-        _refuse_past_end(args, len(lines[0]))
-        lines[0] = lines[0][args.column :]
-    cut = getattr(result, "next_column", None)
+    cut = result.next_column
     rows, line, column = _rows(lines, args, bool(cut), budget)
     end, total = args.offset + len(lines), result.total_lines
     if line > end and cut:
         line, column = end, cut
-    if total is None and not cut and _is_end(args, result, skips, len(lines)):
+    if total is None and not cut and result.next_offset is None:
         total = end
     # A backend that doesn't count lines may have more of them when it filled the page.
     more = bool(column) or total is None or line <= max(end, total)
     footer = _footer(line, column, total, more, ends_with_newline)
     next_page = {"next_offset": line - 1, "next_column": column} if more else {"next_offset": None}
     return Answer("\n".join([*rows, footer]), {"lines": total, **next_page})
-
-
-def _refuse_past_end(args: ReadFile, length: int) -> None:
-    if args.column >= max(1, length):
-        raise ColumnPastEnd(args.file_path, args.offset + 1, length, args.column)
-
-
-def _is_end(args: ReadFile, result: ReadResult, skips: bool, lines: int) -> bool:
-    """Say whether a page ends the file. One of ours says where the next begins."""
-    return result.next_offset is None if skips else lines < args.limit
 
 
 def _rows(
@@ -111,28 +97,27 @@ def _rows(
 
 def _footer(line: int, column: int, total: int | None, more: bool, ends_with_newline: bool) -> str:
     if column:
-        return f"[line {line} goes on: read on with offset={line - 1} column={column}]"
+        return f"[line {line} continues: next page with offset={line - 1} column={column}]"
     if more:
         of_all = "" if total is None else f" of {total}"
-        return f"[{line - 1}{of_all} lines: read on with offset={line - 1}]"
+        return f"[{line - 1}{of_all} lines: next page with offset={line - 1}]"
     if ends_with_newline:
         return f"[end of file: {counted(total or 0, 'line')}]"
-    return f"[end of file: {counted(total or 0, 'line')}, no newline behind the last one]"
+    return f"[end of file: {counted(total or 0, 'line')}, no newline at the end]"
 
 
-def _media(path: str, content: str) -> Answer:
+def _media(path: str, content: bytes) -> Answer:
     kind, packed = mimetypes.guess_type(path)
-    size = len(content) * 3 // 4 - content[-2:].count("=")
     media = (kind or "").partition("/")[0]
     if packed or (media not in ("image", "audio", "video") and kind != "application/pdf"):
-        raise not_text_of(path, content)
+        raise not_text(path, content)
     if len(content) > _MAX_MEDIA:
-        raise NotText(path, size, f"{kind} too large to be shown")
+        raise NotText(path, len(content), f"{kind} too large to be shown")
     block: dict[str, Any] = {
         "type": media if media != "application" else "file",
-        "base64": content,
+        "base64": base64.b64encode(content).decode(),
         "mime_type": kind,
     }
     if block["type"] == "file":  # some providers take no file without a name
         block["filename"] = path.rpartition("/")[2]
-    return Answer([block], {"mime_type": kind, "size": size})
+    return Answer([block], {"mime_type": kind, "size": len(content)})

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.choices import chosen
 from langgraph_filesystem.nodes.models import Models
-from langgraph_filesystem.nodes.node import Io, Node
+from langgraph_filesystem.nodes.node import Node, invoke
 
 __all__ = ("respond_node", "response_type")
 
@@ -30,13 +30,13 @@ def respond_node(models: Models, response_format: Any) -> Node:
     usual = models.usual.with_structured_output(schema)
 
     async def act(
-        state: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io
+        state: Any, config: RunnableConfig, runtime: Runtime[Any]
     ) -> dict[str, Any]:
         structured = usual
         if name := chosen(runtime).model:
-            structured = (await models.get(name, io)).with_structured_output(schema)
+            structured = (await models.get(name)).with_structured_output(schema)
         system = [SystemMessage(prompt)] if prompt else []
-        answer = await io.invoke(structured, [*system, *state["messages"]], config)
+        answer = await invoke(structured, [*system, *state["messages"]], config)
         return {"structured_response": answer}
 
     return Node("respond", act)

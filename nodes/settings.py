@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.answers import MAX_CHARACTERS
 from langgraph_filesystem.nodes.choices import chosen
-from langgraph_filesystem.state.mounts import Mount, Mounts
+from langgraph_filesystem.state.workspace.mounts import Mounts
 
 __all__ = ("CHARACTERS_PER_TOKEN", "Settings", "TokenCounter")
 
@@ -43,11 +43,6 @@ class Settings:
         """Return the settings with what a run chose."""
         over = chosen(runtime).evict_over
         return self if over is None else replace(self, evict_over=over)
-
-    @property
-    def shells(self) -> list[Mount]:
-        """Return the mounts that run commands, or may when their backend is made, from `/` down."""
-        return list(self.mounts.shells)
 
     @property
     def budget(self) -> int:

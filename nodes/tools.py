@@ -12,11 +12,11 @@ from langgraph.types import Command
 
 from langgraph_filesystem.nodes.answers import error_reply, valid
 from langgraph_filesystem.nodes.calls import Call, answer_id
-from langgraph_filesystem.nodes.node import Io, Node
+from langgraph_filesystem.nodes.node import Node, invoke
 from langgraph_filesystem.nodes.operation import calls_of_task
-from langgraph_filesystem.nodes.running import read_channels
 from langgraph_filesystem.state.channels import check_write
-from langgraph_filesystem.state.failures import attempted, said
+from langgraph_filesystem.state.errors import FilesystemError, attempt, describe
+from langgraph_filesystem.state.langgraph_internals import read_channels
 
 __all__ = ("tools_node",)
 
@@ -25,11 +25,11 @@ def tools_node(tools: Sequence[BaseTool]) -> Node:
     """Return the node that runs one call of a user's tool."""
     runner = ToolNode(tools, handle_tool_errors=_explained)
 
-    async def act(task: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io) -> Any:
+    async def act(task: Any, config: RunnableConfig, runtime: Runtime[Any]) -> Any:
         messages = read_channels(config, "messages")["messages"]
         outputs: list[Any] = []
         for call in calls_of_task(task, messages):
-            outputs += await _run(runner, call, config, io)
+            outputs += await _run(runner, call, config)
         if any(isinstance(output, Command) for output in outputs):
             return outputs
         return {"messages": [message for output in outputs for message in output["messages"]]}
@@ -37,22 +37,21 @@ def tools_node(tools: Sequence[BaseTool]) -> Node:
     return Node("tools", act)
 
 
-async def _run(runner: ToolNode, call: Call, config: RunnableConfig, io: Io) -> list[Any]:
+async def _run(runner: ToolNode, call: Call, config: RunnableConfig) -> list[Any]:
     tool_call = {"name": call.name, "args": call.args, "id": call.id, "type": "tool_call"}
-    work = io.invoke(runner, [tool_call], config)
-    output, problem = await attempted(work, f"The tool {call.name}")
-    if problem is not None:  # what `ToolNode` itself refuses, such as a malformed `Command`
-        return [{"messages": [error_reply(call, problem)]}]
+    output = await attempt(invoke(runner, [tool_call], config), f"The tool {call.name}")
+    if isinstance(output, FilesystemError):  # `ToolNode` refuses a malformed `Command`, and more
+        return [{"messages": [error_reply(call, output)]}]
     parts = output if isinstance(output, list) else [output]
     parts = [part if isinstance(part, dict | Command) else {"messages": [part]} for part in parts]
-    _, problem = await attempted(_checked(parts), f"What the tool {call.name} wrote")
+    problem = await attempt(_checked(parts), f"Storing what the tool {call.name} wrote")
     if problem is not None:
         return [{"messages": [error_reply(call, problem)]}]
     stamped = [_stamp(message, call) for part in parts for message in _messages(part)]
     if not any(stamped):
         # Without one the call would stay open, and the tool would run again and again.
-        problem = f"The tool {call.name} ran, but its answer was for another call."
-        parts.append({"messages": [error_reply(call, problem)]})
+        told = f"The tool {call.name} ran, but its answer was for another call."
+        parts.append({"messages": [error_reply(call, told)]})
     return parts
 
 
@@ -81,5 +80,5 @@ def _stamp(message: Any, call: Call) -> bool:
 
 
 def _explained(error: Exception) -> str:
-    reason = said(error).rstrip(".")
-    return f"Error: The tool failed: {reason}. Mend the arguments or go another way."
+    reason = describe(error).rstrip(".")
+    return f"Error: The tool failed: {reason}. Fix the arguments or try another way."

@@ -26,8 +26,11 @@ Every message names the path, the reason and the next step. The graph turns each
 error reply; none of them ends a run.
 """
 
+from collections.abc import Awaitable
 from copy import copy
-from typing import Any, Self
+from typing import Any, Self, TypeVar
+
+from langgraph.errors import GraphBubbleUp
 
 from langgraph_filesystem.state.text import Note, PathPart, Rename
 
@@ -51,7 +54,13 @@ __all__ = (
     "TextNotFound",
     "TextNotUnique",
     "Unsupported",
+    "attempt",
+    "describe",
+    "is_binary",
+    "not_text",
 )
+
+T = TypeVar("T")
 
 
 class FilesystemError(Exception):
@@ -144,6 +153,17 @@ class NotText(FilesystemError):
         )
 
 
+def is_binary(content: bytes) -> bool:
+    """Say whether a file that begins so is binary: by a NUL, as for `grep` and `git`."""
+    return b"\0" in content[:8192]
+
+
+def not_text(path: str, content: bytes) -> NotText:
+    """Return the error for bytes that are not text."""
+    why = "binary content" if is_binary(content) else "text that is not UTF-8"
+    return NotText(path, len(content), why)
+
+
 class FileTooLarge(FilesystemError):
     """A file is larger than its backend reads or writes at once."""
 
@@ -209,6 +229,32 @@ class InvalidCall(FilesystemError):
 
 class InvalidFiles(FilesystemError, ValueError):
     """A value for the `files` channel that is not valid."""
+
+
+async def attempt(work: Awaitable[T], *what: str) -> T | FilesystemError:
+    """Return the result of some work, or what went wrong; `what` says what was done.
+
+    The one place where anything that a backend or a tool raises is caught. Only what the graph
+    itself raises, such as an interrupt, passes through.
+    """
+    try:
+        return await work
+    except FilesystemError as error:
+        return error
+    except GraphBubbleUp:
+        raise
+    except Exception as error:
+        return BackendFailed(*what, f" failed: {describe(error)}")
+
+
+def describe(error: Exception) -> str:
+    """Return the kind of an error and its message, without paths of the host."""
+    kind = type(error).__name__
+    try:
+        text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    except Exception:  # an error may fail to say what it is
+        text = ""
+    return f"{kind}: {text}" if text else kind
 
 
 def _restored(kind: type[FilesystemError], message: Note) -> FilesystemError:

@@ -11,7 +11,7 @@ or a note marks the paths in its text, and `renamed` gives them the names that t
 import unicodedata
 from collections.abc import Callable, Iterable
 
-__all__ = ("Note", "PathPart", "Rename", "escaped", "join_notes")
+__all__ = ("Note", "PathPart", "Rename", "escaped", "escaped_message", "join_notes", "split_notes")
 
 Rename = Callable[[str], str]
 """From the path that a backend uses to the path that the reader knows."""
@@ -56,6 +56,17 @@ def join_notes(separator: str, notes: Iterable[str | None]) -> Note | None:
     return Note(*parts) if parts else None
 
 
+def split_notes(separator: str, note: str | None) -> list[Note]:
+    """Return the notes that were joined."""
+    found: list[list[str]] = [[]]
+    for part in _parts_of(note or ""):
+        if part == separator:
+            found.append([])
+        elif part:
+            found[-1].append(part)
+    return [Note(*parts) for parts in found if parts]
+
+
 def escaped(text: str) -> str:
     """Escape what could make a name or a line pass for another one.
 
@@ -64,6 +75,16 @@ def escaped(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(char if _is_harmless(char) else _escape(char) for char in text)
+
+
+def escaped_message(message: str) -> str:
+    """Escape a message of several lines; a path in it can't begin a line."""
+    return "".join(
+        escaped(part)
+        if isinstance(part, PathPart)
+        else "\n".join(escaped(line) for line in part.split("\n"))
+        for part in _parts_of(message)
+    )
 
 
 def _parts_of(part: str) -> tuple[str, ...]:

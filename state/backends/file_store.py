@@ -234,6 +234,12 @@ class FileStore(ABC):
                 await self.delete(one)
         return stay
 
+    async def receive(
+        self, other: "FileStore", source: str, destination: str, *, once: str | None = None
+    ) -> MoveResult | None:
+        """Move from another store in one go, where the two can do that; `None` if they can't."""
+        return None
+
     async def recall(self, once: str) -> Outcome | None:
         """Return what is known of a call that was begun before a crash."""
         return None

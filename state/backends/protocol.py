@@ -122,6 +122,8 @@ class EditResult:
     path: str | None = None
     occurrences: int | None = None
     files_update: FilesUpdate | None = None
+    first_line: int | None = None
+    """Number of the line in which the first replacement begins, from 1."""
 
 
 @dataclass

@@ -203,8 +203,8 @@ async def _upload_files(
             answer.error = error_code(error)
     failed = await store.put(normal, overwrite=overwrite, once=once) if normal else {}
     for answer in answers:
-        if answer.error is None and (error := failed.get(store.normal(answer.path))):
-            answer.error = error_code(error)
+        if answer.error is None and (problem := failed.get(store.normal(answer.path))):
+            answer.error = error_code(problem)
     return answers
 
 

@@ -1,0 +1,1 @@
+"""The workspace: every mount under its path, as operations use it."""

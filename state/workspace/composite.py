@@ -1,0 +1,78 @@
+"""`CompositeBackend`: several backends as one, each under its own path."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langgraph.runtime import get_runtime
+
+from langgraph_filesystem.state.backends.file_store import FileStore, MountContext
+from langgraph_filesystem.state.backends.protocol import Backend, BackendFactory
+from langgraph_filesystem.state.backends.public import CommandMethods, PublicMethods
+from langgraph_filesystem.state.workspace.mounts import Composed, Mounts
+from langgraph_filesystem.state.workspace.workspace import Workspace
+
+__all__ = ("CompositeBackend",)
+
+
+class CompositeBackend(Composed, PublicMethods):
+    """Backends under path prefixes, as `mounts` of a graph are, in one object.
+
+    ```python
+    CompositeBackend(StateBackend(), {"/memories/": StoreBackend(namespace=("me",))})
+    ```
+
+    Give it as the `mounts` of a graph, mount it, or use it as a backend of its own. The longest
+    prefix wins, and a directory above a prefix shows what is mounted below it. Each backend sees
+    paths of its own, without the prefix; answers and errors have the whole path.
+
+    Args:
+        default: The backend, or a factory of it, for every path that no prefix has.
+        routes: Path prefixes and the backends, or factories, behind them.
+    """
+
+    def __new__(
+        cls,
+        default: Backend | BackendFactory,
+        routes: Mapping[str, Backend | BackendFactory] | None = None,
+    ) -> "CompositeBackend":
+        """Make one that has `execute` if a backend has it, or may have it once it is made."""
+        mounts = Mounts({"/": default, **(routes or {})})
+        is_plain = cls is CompositeBackend and mounts.shells
+        made = super().__new__(_CommandComposite if is_plain else cls)
+        made.mounts = mounts
+        return made
+
+    def __init__(
+        self,
+        default: Backend | BackendFactory,
+        routes: Mapping[str, Backend | BackendFactory] | None = None,
+    ) -> None:
+        """Keep what `__new__` has made."""
+
+    def __copy__(self) -> "CompositeBackend":
+        copied = object.__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        return copied
+
+    def open(self, context: MountContext) -> FileStore:
+        """Return all mounts as one store."""
+        runtime = context.runtime or _current_runtime()
+        return Workspace(self.mounts, context.files, runtime, prefix=context.prefix)
+
+
+class _CommandComposite(CompositeBackend, CommandMethods):
+    """One with a backend that runs commands: the first one that can, from `/` down."""
+
+    @property
+    def id(self) -> str:
+        """The name of the backend that runs commands."""
+        named = (getattr(mount.backend, "id", None) for mount in self.mounts.shells)
+        return next((str(name) for name in named if name), "composite")
+
+
+def _current_runtime() -> Any:
+    """Return the runtime of the running node, if there is one: a factory may want it."""
+    try:
+        return get_runtime()
+    except (RuntimeError, KeyError):
+        return None

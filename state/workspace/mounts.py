@@ -1,0 +1,198 @@
+"""Mounts: which backend serves which path.
+
+>>> mounts = Mounts({"/": StateBackend(), "/memories/": StateBackend()})
+>>> mounts.locate("/memories/me.md").prefix
+'/memories'
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
+
+from langgraph_filesystem.state.backends.file_store import (
+    Capabilities,
+    FileStore,
+    MountContext,
+    ThreadFiles,
+)
+from langgraph_filesystem.state.backends.foreign import open_store
+from langgraph_filesystem.state.backends.protocol import Backend, BackendFactory
+from langgraph_filesystem.state.backends.state import StateBackend
+from langgraph_filesystem.state.errors import FilesystemError, PathRefused
+from langgraph_filesystem.state.paths import is_within, normalize_path
+from langgraph_filesystem.state.text import PathPart
+
+__all__ = ("Alias", "Composed", "Mount", "Mountable", "Mounts")
+
+
+@dataclass(frozen=True)
+class Mount:
+    """One backend under one prefix."""
+
+    prefix: str
+    """The normal path of the mount point: `/`, or such as `/memories` without a trailing slash."""
+    backend: Any
+    """The backend, or a factory that makes it from the runtime of a node."""
+
+    @property
+    def name(self) -> str:
+        """The name of the backend in a plan or a drawing."""
+        named = self.backend if self.is_factory else type(self.backend)
+        return str(getattr(named, "__name__", type(named).__name__))
+
+    @property
+    def is_factory(self) -> bool:
+        """Whether the backend is made when a node runs."""
+        return not hasattr(self.backend, "ls")
+
+    @cached_property
+    def capabilities(self) -> Capabilities | None:
+        """What the backend can do; `None` for a factory: only a run can tell."""
+        return None if self.is_factory else self.open(ThreadFiles({}), None).capabilities
+
+    @property
+    def may_execute(self) -> bool:
+        """Whether the backend runs commands, or may when it is made."""
+        return self.capabilities is None or self.capabilities.executes
+
+    @property
+    def reaches_outside(self) -> bool:
+        """Whether changes take effect outside the state, or may."""
+        return self.capabilities is None or not self.capabilities.in_state
+
+    def inner(self, path: str) -> str:
+        """Return the backend's name for a path of the graph."""
+        return path if self.prefix == "/" else path[len(self.prefix) :] or "/"
+
+    def outer(self, path: str) -> str:
+        """Return the graph's name for a path of the backend."""
+        path = "/" + path.strip("/")
+        return path if self.prefix == "/" else (self.prefix + path).rstrip("/")
+
+    def open(self, files: ThreadFiles | None, runtime: Any, *, above: str = "") -> FileStore:
+        """Return the store of the backend for one run of a node."""
+        backend = self.backend(runtime) if self.is_factory else self.backend
+        prefix = above + self.prefix if above else self.prefix
+        return open_store(backend, MountContext(prefix.rstrip("/") or "/", files, runtime))
+
+
+class Alias(NamedTuple):
+    """A path by which commands know the root of a mount."""
+
+    path: str
+    mount: Mount
+
+    def resolve(self, path: str) -> str:
+        """Return the path of the graph for a path that a command printed."""
+        return self.mount.outer(path[len(self.path) :] or "/")
+
+
+class Composed:
+    """A backend that is made of mounts: wherever it is mounted, its own mounts are."""
+
+    mounts: "Mounts"
+
+
+Mountable: TypeAlias = Mapping[str, Backend | BackendFactory] | Composed
+"""What can be given as `mounts`."""
+
+
+class Mounts:
+    """The mounts of a graph; the longest prefix wins."""
+
+    def __init__(self, mounts: Mountable | None = None) -> None:
+        given = {"/": mounts or StateBackend()} if isinstance(mounts, Composed | None) else mounts
+        if not isinstance(given, Mapping):
+            raise ValueError(
+                "`mounts` must map path prefixes to backends, such as "
+                f"`mounts={{'/': {type(given).__name__}(...)}}`."
+            )
+        found: dict[str, Mount] = {}
+        for prefix, backend in _flattened(given):
+            normal = _checked_prefix(prefix)
+            if normal in found:
+                raise ValueError(f"Two mounts have the prefix {normal!r}.")
+            if isinstance(backend, type) or not (hasattr(backend, "ls") or callable(backend)):
+                raise ValueError(
+                    f"The mount {prefix!r} is neither a backend nor a function that makes one: "
+                    f"{backend!r}."
+                )
+            found[normal] = Mount(normal, backend)
+        found.setdefault("/", Mount("/", StateBackend()))
+        self.all = tuple(sorted(found.values(), key=lambda mount: -len(mount.prefix)))
+        """All mounts, the longest prefix first."""
+
+    @cached_property
+    def shells(self) -> tuple[Mount, ...]:
+        """The mounts that run commands, or may when their backend is made, from `/` down."""
+        return tuple(mount for mount in reversed(self.all) if mount.may_execute)
+
+    @cached_property
+    def aliases(self) -> tuple[Alias, ...]:
+        """The paths by which commands know mounts, where these are other paths; longest first."""
+        found = [
+            Alias(mount.capabilities.command_root, mount)
+            for mount in self.shells
+            if mount.capabilities is not None
+            and mount.capabilities.command_root not in (None, "/", mount.prefix)
+        ]
+        return tuple(sorted(found, key=lambda alias: -len(alias.path)))
+
+    @property
+    def reach_outside(self) -> bool:
+        """Whether a mount changes something outside the state, or may."""
+        return any(mount.reaches_outside for mount in self.all)
+
+    def locate(self, path: str) -> Mount:
+        """Return the mount that serves a path."""
+        return next(mount for mount in self.all if is_within(path, mount.prefix))
+
+    def below(self, path: str) -> list[Mount]:
+        """Return the mounts strictly below a path, in the order of their prefixes."""
+        return sorted(
+            (m for m in self.all if m.prefix != path and is_within(m.prefix, path)),
+            key=lambda mount: mount.prefix,
+        )
+
+    def alias_of(self, path: str) -> Alias | None:
+        """Return the alias that a path may be written with.
+
+        A path at or above a mount point is not an alias, nor is one whose real path another mount
+        hides.
+        """
+        if self.below(path):
+            return None
+        served_by = self.locate(path)
+        for alias in self.aliases:
+            if is_within(path, alias.path) and len(alias.path) > len(served_by.prefix):
+                return alias if self.locate(alias.resolve(path)) is alias.mount else None
+        return None
+
+    def refuse_mount_point(self, path: str) -> None:
+        """Raise for a path at which, or below which, something is mounted."""
+        if any(is_within(mount.prefix, path) for mount in self.all):
+            what = "the root" if path == "/" else "a mount point, or above one"
+            raise FilesystemError(
+                PathPart(path), f": is {what}, and can't be written, moved or deleted."
+            )
+
+
+def _flattened(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield prefixes and backends, with the mounts of a composed backend in its place."""
+    for prefix, backend in given.items():
+        if isinstance(backend, Composed):
+            above = _checked_prefix(prefix).rstrip("/")
+            for mount in backend.mounts.all:
+                yield above + mount.prefix, mount.backend
+        else:
+            yield prefix, backend
+
+
+def _checked_prefix(prefix: object) -> str:
+    if not isinstance(prefix, str) or not prefix.startswith("/"):
+        raise ValueError(f"A mount prefix must begin with '/', not {prefix!r}.")
+    try:
+        return normalize_path(prefix)
+    except PathRefused as refused:
+        raise ValueError(str(refused)) from None

@@ -1,0 +1,417 @@
+"""`Workspace`: every mount under its path. The one object that an operation works on.
+
+A call goes through the same steps whatever it does: the path is resolved to a mount, a change is
+checked against what the agent has seen, an effect outside the state gets the key of its call, and
+the store of the mount does the work. Errors and notes come back with the paths that the model
+knows.
+"""
+
+import contextlib
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from langgraph_filesystem.state.backends.file_store import (
+    Capabilities,
+    FileStore,
+    Inventory,
+    Kind,
+    MountContext,
+    OnOutput,
+    Query,
+    ThreadFiles,
+)
+from langgraph_filesystem.state.backends.foreign import open_store
+from langgraph_filesystem.state.backends.protocol import (
+    DeleteResult,
+    EditResult,
+    ExecuteResponse,
+    GlobResult,
+    GrepResult,
+    LsResult,
+    MoveResult,
+    Outcome,
+    ReadResult,
+    WriteResult,
+)
+from langgraph_filesystem.state.backends.state import StateBackend
+from langgraph_filesystem.state.errors import FilesystemError, IsDirectory, Unsupported
+from langgraph_filesystem.state.paths import is_within
+from langgraph_filesystem.state.text import Note, PathPart
+from langgraph_filesystem.state.workspace.lookup import find_files, find_lines, list_directory
+from langgraph_filesystem.state.workspace.mounts import Mount, Mounts
+from langgraph_filesystem.state.workspace.moving import move
+from langgraph_filesystem.state.workspace.seen import Seen
+
+__all__ = ("EVICTED", "Limits", "Place", "Workspace")
+
+EVICTED = "/large_tool_results"
+"""Where results go that are too large for the conversation."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much one call may take or return."""
+
+    characters: int = 100_000
+    """How many characters a list, a page or a search may fill."""
+    timeout: int = 3_600
+    """The longest timeout, in seconds, that a command may ask for."""
+
+
+class Place(NamedTuple):
+    """A path with the mount and the store behind it."""
+
+    mount: Mount
+    store: FileStore
+    path: str
+    """The path that the model knows."""
+    inner: str
+    """The path within the store."""
+
+    @contextlib.contextmanager
+    def renaming(self) -> Iterator[None]:
+        """Let errors of the store name the paths that the model knows."""
+        try:
+            yield
+        except FilesystemError as error:
+            raise error.renamed(self.mount.outer) from None
+
+    def renamed(self, note: str | None) -> Note | None:
+        """Return a note of the store with the paths that the model knows."""
+        return None if note is None else Note(note).renamed(self.mount.outer)
+
+
+class Workspace(FileStore):
+    """All mounts of a graph in one run of a node, as one store.
+
+    Calls of one task run one after the other on the same workspace, so each sees what the one
+    before it changed. `updates` is what the node writes to the channels.
+    """
+
+    def __init__(
+        self,
+        mounts: Mounts,
+        files: ThreadFiles | None = None,
+        runtime: Any = None,
+        *,
+        seen: Seen | None = None,
+        limits: Limits | None = None,
+        before_effect: Callable[[], Awaitable[None]] | None = None,
+        prefix: str = "/",
+    ) -> None:
+        self.mounts = mounts
+        self.files = files
+        self.seen = seen or Seen()
+        self.limits = limits or Limits()
+        self.key: str | None = None
+        """The key of the call that is being answered, for effects outside the state."""
+        self.progress: Callable[[dict[str, Any]], None] = lambda _: None
+        self._runtime = runtime
+        self._before_effect = before_effect
+        self._above = prefix.rstrip("/")
+        self._stores: dict[str, FileStore] = {}
+
+    @property
+    def capabilities(self) -> Capabilities:  # type: ignore[override]
+        """What the mounts can do together."""
+        known = [mount.capabilities for mount in self.mounts.all]
+        return Capabilities(
+            in_state=not self.mounts.reach_outside,
+            lasting=any(one is not None and one.lasting for one in known),
+            executes=bool(self.mounts.shells),
+            journals=any(one is None or one.journals for one in known),
+        )
+
+    # Paths
+
+    def store(self, mount: Mount) -> FileStore:
+        """Return the store of a mount, opened when it is first asked for."""
+        if mount.prefix not in self._stores:
+            self._stores[mount.prefix] = mount.open(self.files, self._runtime, above=self._above)
+        return self._stores[mount.prefix]
+
+    async def locate(self, path: str) -> Place:
+        """Return the place of a path, which may be one that a command printed."""
+        alias = self.mounts.alias_of(path)
+        if alias is not None:
+            served_by = self.mounts.locate(path)
+            # A file or a directory that really has this path comes first.
+            if await self.store(served_by).kind(served_by.inner(alias.path)) is None:
+                path = alias.resolve(path)
+        return self.place(path)
+
+    def place(self, path: str) -> Place:
+        """Return the place of a path of the graph."""
+        mount = self.mounts.locate(path)
+        if is_within(path, EVICTED) and self.files and path in self.files.files:
+            # A result that the mount refused to take: it is kept in the thread's own files.
+            root = Mount("/", mount.backend)
+            return Place(
+                root, open_store(StateBackend(), MountContext("/", self.files)), path, path
+            )
+        return Place(mount, self.store(mount), path, mount.inner(path))
+
+    async def kind(self, path: str) -> Kind | None:
+        """Return what is at a path; a directory above a mount point is one too."""
+        place = await self.locate(path)
+        with place.renaming():
+            found = await place.store.kind(place.inner)
+        return "directory" if found is None and self.mounts.below(path) else found
+
+    # Reading
+
+    async def ls(self, path: str) -> LsResult:
+        """List what is directly below a directory, mount points included."""
+        return await list_directory(self, path)
+
+    async def read(
+        self,
+        file_path: str,
+        offset: int = 0,
+        limit: int = 2000,
+        *,
+        column: int = 0,
+        max_characters: int | None = None,
+    ) -> ReadResult:
+        """Return lines of a text file, or a binary file whole as base64."""
+        place = await self.locate(file_path)
+        with place.renaming():
+            return await place.store.read(
+                place.inner, offset, limit, column=column, max_characters=max_characters
+            )
+
+    async def glob(self, pattern: str, path: str | None = None) -> GlobResult:
+        """Find files by a pattern in every mount at or below a directory."""
+        return await find_files(self, pattern, path or "/")
+
+    async def grep(
+        self, query: Query, path: str | None = None, glob: str | None = None
+    ) -> GrepResult:
+        """Search the text files of every mount at or below a path."""
+        return await find_lines(self, query, path or "/", glob)
+
+    async def digest(self, file_path: str) -> str | None:
+        """Return a digest of what a file holds now, or `None` if it can't be had."""
+        place = await self.locate(file_path)
+        with place.renaming():
+            return await place.store.digest(place.inner)
+
+    async def inventory(self, path: str) -> Inventory:
+        """Return every file at or below a path where nothing is mounted."""
+        place = await self.locate(path)
+        self.mounts.refuse_mount_point(place.path)
+        with place.renaming():
+            found = await place.store.inventory(place.inner)
+        for info in found.files:
+            info["path"] = place.mount.outer(info["path"])
+        return found
+
+    async def fetch(self, paths: Sequence[str]) -> list[bytes | FilesystemError]:
+        """Return the bytes of each file, or why they can't be had."""
+        answers: dict[int, bytes | FilesystemError] = {}
+        for place, numbers, inner in await self._by_mount(paths):
+            found = await place.store.fetch(inner)
+            for number, one in zip(numbers, found, strict=True):
+                is_error = isinstance(one, FilesystemError)
+                answers[number] = one.renamed(place.mount.outer) if is_error else one
+        return [answers[number] for number in range(len(paths))]
+
+    async def mark_seen(self, path: str) -> None:
+        """Remember what a file holds now as known to the agent."""
+        await self._mark(await self.locate(path))
+
+    # Changing
+
+    async def write(
+        self, file_path: str, content: str, *, overwrite: bool = False, once: str | None = None
+    ) -> WriteResult:
+        """Create a file, or replace one whose content is known."""
+        place = await self.locate(file_path)
+        self.mounts.refuse_mount_point(place.path)
+        key = await self.effect_key(place, once)
+        if await self.outcome(place, key) is None:
+            if overwrite:
+                await self._check_seen(place)
+            with place.renaming():
+                await place.store.write(place.inner, content, overwrite=overwrite, once=key)
+        await self._mark(place)
+        return WriteResult(path=file_path)
+
+    async def edit(
+        self,
+        file_path: str,
+        old_string: str,
+        new_string: str,
+        replace_all: bool = False,
+        *,
+        once: str | None = None,
+    ) -> EditResult:
+        """Replace exact text in a file whose content is known."""
+        place = await self.locate(file_path)
+        key = await self.effect_key(place, once)
+        done = await self.outcome(place, key)
+        result = EditResult(path=file_path)
+        if done is None:
+            await self._check_seen(place)
+            with place.renaming():
+                result = await place.store.edit(
+                    place.inner, old_string, new_string, replace_all, once=key
+                )
+        else:
+            result.occurrences = done.occurrences
+        await self._mark(place)
+        return result
+
+    async def delete(self, file_path: str, *, once: str | None = None) -> DeleteResult:
+        """Delete a file, or a directory with everything in it."""
+        place = await self.locate(file_path)
+        self.mounts.refuse_mount_point(place.path)
+        key = await self.effect_key(place, once)
+        if await self.outcome(place, key) is None:
+            if not place.store.capabilities.deletes:
+                raise Unsupported(PathPart(place.path), ": the backend there can't delete.")
+            with place.renaming():
+                await place.store.delete(place.inner, once=key)
+        self.seen.forget(place.path)
+        return DeleteResult(path=file_path)
+
+    async def move(self, source: str, destination: str, *, once: str | None = None) -> MoveResult:
+        """Move a file or a directory, within a mount or across two."""
+        moved = await self.move_or_defer(source, destination, once=once, may_defer=False)
+        assert moved is not None
+        return moved
+
+    async def move_or_defer(
+        self, source: str, destination: str, *, once: str | None = None, may_defer: bool = True
+    ) -> MoveResult | None:
+        """Move; return `None` if the same call must come again when its copy is stored.
+
+        A move into the thread's own files takes effect with the next checkpoint: only then may the
+        source be deleted.
+        """
+        start, end = await self.locate(source), await self.locate(destination)
+        for place in (start, end):
+            self.mounts.refuse_mount_point(place.path)
+        if is_within(end.path, start.path):
+            raise FilesystemError(
+                PathPart(start.path), ": can't be moved to ", PathPart(end.path), ", into itself."
+            )
+        if self.files is not None:
+            self.seen.settle(self.files)
+        moved = await move(self, start, end, once or self.key, may_defer=may_defer)
+        if moved is not None:
+            self.seen.move(start.path, end.path)
+            moved.path = destination
+        return moved
+
+    async def put(
+        self, files: Mapping[str, bytes], *, overwrite: bool = True, once: str | None = None
+    ) -> dict[str, FilesystemError]:
+        """Write whole files, each in the mount that serves its path."""
+        points = [path for path in files if any(is_within(m.prefix, path) for m in self.mounts.all)]
+        failed: dict[str, FilesystemError] = {path: IsDirectory(path) for path in points}
+        paths = [path for path in files if path not in failed]
+        for place, numbers, inner in await self._by_mount(paths):
+            given = [paths[number] for number in numbers]
+            contents = {one: files[path] for path, one in zip(given, inner, strict=True)}
+            key = await self.effect_key(place, once)
+            problems = await place.store.put(contents, overwrite=overwrite, once=key)
+            for path, one in zip(given, inner, strict=True):
+                if one in problems:
+                    failed[path] = problems[one].renamed(place.mount.outer)
+        return failed
+
+    async def recall(self, once: str) -> Outcome | None:
+        """Return what a mount knows of a call that it may have carried out before a crash."""
+        for mount in self.mounts.all:
+            store = self.store(mount)
+            if store.capabilities.journals and (outcome := await store.recall(once)):
+                return outcome
+        return None
+
+    async def execute(
+        self,
+        command: str,
+        *,
+        timeout: int | None = None,
+        on_output: OnOutput | None = None,
+        once: str | None = None,
+    ) -> ExecuteResponse:
+        """Run a command in the first mount, from `/` down, that can; never one that has begun."""
+        stores = (self.store(mount) for mount in self.mounts.shells)
+        shell = next((store for store in stores if store.capabilities.executes), None)
+        if shell is None:
+            raise Unsupported("No mount can run commands. Use the file operations.")
+        if self._before_effect is not None:
+            await self._before_effect()
+        key = once or self.key
+        if key is not None and shell.capabilities.journals:
+            outcome = await shell.recall(key)
+            if outcome is not None and outcome.response is not None:
+                return outcome.response
+            if outcome is not None:
+                raise FilesystemError(
+                    "This command had begun before the run was interrupted. It may have done its "
+                    "work, or a part of it, so it was not run again. Look at what it did, then "
+                    "decide."
+                )
+        return await shell.execute(command, timeout=timeout, on_output=on_output, once=key)
+
+    def updates(self) -> dict[str, Any]:
+        """Return what the node writes to the channels."""
+        assert self.files is not None
+        updates = {"files": self.files.update, "seen": self.seen.update(self.files)}
+        return {channel: update for channel, update in updates.items() if update}
+
+    # Steps that every change goes through
+
+    async def _check_seen(self, place: Place) -> None:
+        """Refuse to change a file that the agent has not read, or that has changed since."""
+        if self.seen.needs_check(place.path):
+            with place.renaming():
+                now = await place.store.digest(place.inner)
+            self.seen.check(place.path, now)
+
+    async def _mark(self, place: Place) -> None:
+        if place.store.capabilities.in_state:
+            self.seen.mark_in_state(place.path)
+        else:
+            with place.renaming():
+                self.seen.mark(place.path, await place.store.digest(place.inner))
+
+    async def effect_key(self, place: Place, once: str | None) -> str | None:
+        """Wait until an effect outside the state may happen, and return the key of its call."""
+        if place.store.capabilities.in_state:
+            return None
+        if self._before_effect is not None:
+            await self._before_effect()
+        return once or self.key
+
+    async def outcome(self, place: Place, key: str | None) -> Outcome | None:
+        """Return what is known of this call from before a crash.
+
+        What was half done, or done and changed by others since, is an error for the model to see.
+        """
+        if key is None or not place.store.capabilities.journals:
+            return None
+        outcome = await place.store.recall(key)
+        if outcome is not None and not outcome.finished:
+            raise FilesystemError(
+                PathPart(place.path),
+                ": this call was interrupted and may have been carried out already; something "
+                "else is there now. Nothing was changed again. Look at it first.",
+            )
+        return outcome
+
+    async def _by_mount(self, paths: Sequence[str]) -> list[tuple[Place, list[int], list[str]]]:
+        """Group paths by mount: a place of each, and the numbers and inner names of its paths."""
+        groups: dict[int, list[tuple[int, Place]]] = defaultdict(list)
+        for number, path in enumerate(paths):
+            place = await self.locate(path)
+            groups[id(place.store)].append((number, place))
+        return [
+            (found[0][1], [number for number, _ in found], [place.inner for _, place in found])
+            for found in groups.values()
+        ]
