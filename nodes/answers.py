@@ -8,8 +8,8 @@ from langchain_core.messages import ToolMessage
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from langgraph_filesystem.nodes.calls import Call, answer_id
-from langgraph_filesystem.state.paths import normalize_path
 from langgraph_filesystem.state.errors import FilesystemError
+from langgraph_filesystem.state.paths import normalize_path
 from langgraph_filesystem.state.text import escaped, escaped_message, split_notes
 
 __all__ = (

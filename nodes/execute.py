@@ -28,7 +28,9 @@ async def execute(args: Execute, workspace: Workspace) -> Answer:
     """Run the command; an exit status other than 0 is an answer, not an error."""
     longest = workspace.limits.timeout
     if args.timeout is not None and args.timeout > longest:
-        raise FilesystemError(f"A timeout of {args.timeout} s is too long: use at most {longest} s.")
+        raise FilesystemError(
+            f"A timeout of {args.timeout} s is too long: use at most {longest} s."
+        )
     if "\0" in args.command:
         raise FilesystemError("The command has a NUL character. Leave it out.")
 

@@ -4,7 +4,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from langgraph_filesystem.nodes.answers import Answer, Arguments, VirtualPath, escaped, listed, notes_of
+from langgraph_filesystem.nodes.answers import (
+    Answer,
+    Arguments,
+    VirtualPath,
+    escaped,
+    listed,
+    notes_of,
+)
 from langgraph_filesystem.state.workspace.workspace import Workspace
 
 __all__ = ("Glob", "glob")

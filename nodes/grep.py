@@ -5,10 +5,17 @@ from typing import Annotated
 
 from pydantic import Field
 
-from langgraph_filesystem.nodes.answers import Answer, Arguments, VirtualPath, escaped, listed, notes_of
-from langgraph_filesystem.state.workspace.workspace import Workspace
+from langgraph_filesystem.nodes.answers import (
+    Answer,
+    Arguments,
+    VirtualPath,
+    escaped,
+    listed,
+    notes_of,
+)
 from langgraph_filesystem.state.backends.file_store import Query
 from langgraph_filesystem.state.backends.protocol import GrepMatch, OutputMode
+from langgraph_filesystem.state.workspace.workspace import Workspace
 
 __all__ = ("Grep", "grep")
 
@@ -31,7 +38,9 @@ class Grep(Arguments):
         str | None, Field(description="Search only files that match, such as `*.py`.")
     ] = None
     output_mode: Annotated[OutputMode, Field(description="What to return.")] = "files_with_matches"
-    regex: Annotated[bool, Field(description="Treat the pattern as a regex (Python syntax).")] = False
+    regex: Annotated[bool, Field(description="The pattern is a regex in Python syntax.")] = (
+        False
+    )
     ignore_case: Annotated[bool, Field(description="Ignore case.")] = False
     context: Annotated[
         int, Field(ge=0, le=50, description="Lines to show around each match, in `content`.")
@@ -57,14 +66,12 @@ async def grep(args: Grep, workspace: Workspace) -> Answer:
     if not counts:
         none = f"No line in {escaped(args.path)} matches {escaped(args.pattern[:200])}."
         return Answer("\n".join([none, *notes]), artifact)
-    matches = await _shortened(args, found.matches or [], filesystem)
+    matches = await _shortened(args, found.matches or [], workspace)
     text, left_out = listed(_rows(args, counts, matches), workspace.limits.characters, "lines")
     return Answer("\n".join([text, *notes]), {**artifact, "left_out": left_out})
 
 
-async def _shortened(
-    args: Grep, matches: list[GrepMatch], workspace: Workspace
-) -> list[GrepMatch]:
+async def _shortened(args: Grep, matches: list[GrepMatch], workspace: Workspace) -> list[GrepMatch]:
     """Return the matches in the order of their places, long lines cut around what matches."""
     matches = sorted(matches, key=lambda match: (match["path"], match["line"]))
     long = [match for match in matches if len(match["text"]) > _LINE]

@@ -45,9 +45,7 @@ def model_node(
     for offered in (operations, files_only) if may_execute else (operations,):
         speakers.get("", models.usual, offered, system_prompt)
 
-    async def act(
-        state: Any, config: RunnableConfig, runtime: Runtime[Any]
-    ) -> dict[str, Any]:
+    async def act(state: Any, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
         knows = not may_execute or await _can_execute(settings, runtime)
         offered = offered_by(operations if knows else files_only, runtime)
         choices = chosen(runtime)

@@ -33,9 +33,11 @@ def operation_node(operation: Operation, built: Settings) -> Node:
         limit = None if is_evicted else MAX_CHARACTERS
         state = read_channels(config, "messages", "files", "seen")
         once = Once(config)
-        workspace = open_workspace(settings, runtime, state, once)
+        files = ThreadFiles(state.get("files") or {})
+        workspace = open_workspace(settings, runtime, files, state.get("seen"), once)
         answers: list[ToolMessage] = []
         for call in calls_of_task(task, state["messages"]):
+            files.call = call.id
             workspace.key = once.key(call.message, str(call.position))
             workspace.progress = _progress(operation.name, call, runtime)
             answer = await attempt(
@@ -54,14 +56,18 @@ def operation_node(operation: Operation, built: Settings) -> Node:
 
 
 def open_workspace(
-    settings: Settings, runtime: Runtime[Any], state: Mapping[str, Any], once: Once
+    settings: Settings,
+    runtime: Runtime[Any],
+    files: ThreadFiles,
+    seen: Mapping[str, str] | None,
+    once: Once,
 ) -> Workspace:
     """Return the workspace of one run of a node over the channels that it has read."""
     return Workspace(
         settings.mounts,
-        ThreadFiles(state.get("files") or {}),
+        files,
         runtime,
-        seen=Seen(state.get("seen") or {}, required=settings.read_before_edit),
+        seen=Seen(seen or {}, required=settings.read_before_edit),
         limits=Limits(settings.budget, settings.max_execute_timeout),
         before_effect=once.ready,
     )
@@ -92,9 +98,7 @@ def _path_of(call: Call) -> list[str]:
     return [" ", PathPart(path)] if path else []
 
 
-def _progress(
-    name: str, call: Call, runtime: Runtime[Any]
-) -> Callable[[dict[str, Any]], None]:
+def _progress(name: str, call: Call, runtime: Runtime[Any]) -> Callable[[dict[str, Any]], None]:
     def report(event: dict[str, Any]) -> None:
         runtime.stream_writer({"operation": name, "call": call.id, **event})
 

@@ -29,9 +29,7 @@ _CANCELLED = (
 def prepare_node(models: Models, operations: Collection[str]) -> Node:
     """Return the node that checks the choices of a run, and answers dangling calls."""
 
-    async def act(
-        state: Any, config: RunnableConfig, runtime: Runtime[Any]
-    ) -> dict[str, Any]:
+    async def act(state: Any, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
         await _check(chosen(runtime), models, operations)
         repaired = _repaired(state.get("messages") or [])
         return {"messages": repaired} if repaired else {}

@@ -72,7 +72,7 @@ def where_commands_run(mounts: Mounts) -> str:
         return ""
     here, root = shell.prefix, shell.capabilities.command_root
     others = "" if here == "/" else " They don't see your other files."
-    hidden = [mount for mount in mounts.below(here)]
+    hidden = mounts.below(here)
     if hidden:
         others += f" They don't see {_listed(hidden)}."
     if root is None:

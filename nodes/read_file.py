@@ -7,10 +7,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from langgraph_filesystem.nodes.answers import Answer, Arguments, VirtualPath, counted, escaped
-from langgraph_filesystem.state.workspace.workspace import Workspace
 from langgraph_filesystem.state.backends.protocol import ReadResult
 from langgraph_filesystem.state.errors import NotText, OffsetPastEnd, not_text
 from langgraph_filesystem.state.files import FileData
+from langgraph_filesystem.state.workspace.workspace import Workspace
 
 __all__ = ("ReadFile", "read_file")
 
@@ -22,8 +22,9 @@ _MAX_MEDIA = 7_500_000
 
 class ReadFile(Arguments):
     """Read a page of a file. Each line starts with its number and a tab, which are not part of the
-    file. A long line is split into rows numbered `5.1`, `5.2`. The last line of the reply says where
-    the next page starts, or that the file ends. Images, audio, video and PDF are shown as they are.
+    file. A long line is split into rows numbered `5.1`, `5.2`. The last line of the reply says
+    where the next page starts, or that the file ends. Images, audio, video and PDF are shown as
+    they are.
     """
 
     file_path: Annotated[VirtualPath, Field(description="Absolute path, such as `/notes/plan.md`.")]

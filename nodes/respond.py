@@ -29,9 +29,7 @@ def respond_node(models: Models, response_format: Any) -> Node:
     prompt, schema = response_format if paired else (None, response_format)
     usual = models.usual.with_structured_output(schema)
 
-    async def act(
-        state: Any, config: RunnableConfig, runtime: Runtime[Any]
-    ) -> dict[str, Any]:
+    async def act(state: Any, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
         structured = usual
         if name := chosen(runtime).model:
             structured = (await models.get(name)).with_structured_output(schema)

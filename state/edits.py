@@ -1,14 +1,16 @@
-"""Edits as operations: which text gives way to which, once or everywhere."""
+"""Edits as operations: which text is replaced by which, once or everywhere."""
 
 import difflib
 import heapq
 from collections.abc import Iterable
+from typing import NamedTuple, NotRequired
 
 from typing_extensions import TypedDict
 
 from langgraph_filesystem.state.errors import FilesystemError, TextNotFound, TextNotUnique
+from langgraph_filesystem.state.text import PathPart
 
-__all__ = ("Edit", "apply_edits", "plan_edit")
+__all__ = ("Edit", "PlannedEdit", "apply_edits", "edited_size", "plan_edit")
 
 
 class Edit(TypedDict):
@@ -17,33 +19,58 @@ class Edit(TypedDict):
     old: str
     new: str
     replace_all: bool
+    call: NotRequired[str]
+    """The id of the tool call that made it."""
 
 
-def apply_edits(content: str, edits: Iterable[Edit]) -> str:
-    """Apply edits in order; one whose text is gone changes nothing.
+class PlannedEdit(NamedTuple):
+    """An edit that fits a text."""
 
-    The edits were checked when they were made, so text that is gone was replaced since by another
-    branch of the graph. A reducer can't ask anybody: the other branch's text stays.
+    edit: Edit
+    count: int
+    """How many places it changes."""
+    first_line: int
+    """Number of the line in which the first of them begins, from 1."""
+
+
+def apply_edits(content: str, edits: Iterable[Edit]) -> tuple[str, list[Edit]]:
+    """Apply edits in order; return the text, and the edits that don't fit it.
+
+    The edits were checked when they were made. One that doesn't fit was overtaken by another branch
+    of the graph: its text is missing, or no longer unique.
     """
+    rejected: list[Edit] = []
     for edit in edits:
-        if edit["old"]:
-            content = content.replace(edit["old"], edit["new"], -1 if edit["replace_all"] else 1)
-    return content
+        count = content.count(edit["old"]) if edit["old"] else 0
+        if count == 1 or (count and edit["replace_all"]):
+            content = content.replace(edit["old"], edit["new"])
+        else:
+            rejected.append(edit)
+    return content, rejected
 
 
-def plan_edit(path: str, content: str, old: str, new: str, replace_all: bool) -> tuple[Edit, int]:
-    """Return the edit that does what was asked and how many places it changes.
+def edited_size(size: int, planned: PlannedEdit) -> int:
+    """Return how many bytes a file of a size has after an edit, without making the text."""
+    grown = len(planned.edit["new"].encode()) - len(planned.edit["old"].encode())
+    return size + planned.count * grown
+
+
+def plan_edit(path: str, content: str, old: str, new: str, replace_all: bool) -> PlannedEdit:
+    """Return the edit that does what was asked, or raise an error that helps.
 
     Text written with `\\n` matches a file with CRLF line ends and keeps them: such a file gets no
     line of another kind.
     """
     if not old:
         raise FilesystemError(
-            f"{path}: `old_string` is empty. Give the exact text to replace; to fill an empty "
-            "file use `write_file` with `overwrite`."
+            PathPart(path),
+            ": `old_string` is empty. Give the exact text to replace; to fill an empty file use "
+            "`write_file` with `overwrite`.",
         )
     if old == new:
-        raise FilesystemError(f"{path}: `old_string` and `new_string` are the same text.")
+        raise FilesystemError(
+            PathPart(path), ": `old_string` and `new_string` are the same. Nothing was changed."
+        )
     count = content.count(old)
     if not count and "\n" in old and "\r" not in old and "\r\n" in content:
         old, new = old.replace("\n", "\r\n"), _with_crlf(new)
@@ -51,13 +78,16 @@ def plan_edit(path: str, content: str, old: str, new: str, replace_all: bool) ->
     elif "\n" in new and "\r" not in old + new and _is_crlf(content):
         new = _with_crlf(new)
     if not count:
-        raise TextNotFound(f"{path}: `old_string` is not in the file. {_nearest(content, old)}")
+        found = _nearest(content, old)
+        raise TextNotFound(PathPart(path), f": `old_string` is not in the file. {found}")
     if count > 1 and not replace_all:
         raise TextNotUnique(
-            f"{path}: `old_string` stands {count} times in the file ({_places(content, old)}). "
-            "Add lines around it until it is unique, or set `replace_all`."
+            PathPart(path),
+            f": `old_string` occurs {count} times in the file ({_places(content, old)}). "
+            "Add surrounding lines until it is unique, or set `replace_all`.",
         )
-    return Edit(old=old, new=new, replace_all=replace_all), count
+    first_line = content.count("\n", 0, content.find(old)) + 1
+    return PlannedEdit(Edit(old=old, new=new, replace_all=replace_all), count, first_line)
 
 
 def _with_crlf(text: str) -> str:
@@ -90,19 +120,19 @@ the lines with the most letters in common get one."""
 def _nearest(content: str, old: str) -> str:
     wanted = next((line.strip() for line in old.split("\n") if line.strip()), "")[:200]
     if not wanted:
-        return "Only white space was given: take more of the text around it."
+        return "Only white space was given: include more of the text around it."
     lines = content.split("\n", _LINES_COMPARED)[:_LINES_COMPARED]
     for number, line in enumerate(lines, 1):
         if wanted in line:
             return (
-                f"Line {number} begins like it: {line[:200]!r}. Check white space and the lines "
+                f"Line {number} starts like it: {line[:200]!r}. Check white space and the lines "
                 "that follow."
             )
     stripped = [line.strip()[:200] for line in lines]
     likeness, number = max((_likeness(wanted, stripped[n]), -n) for n in _alike(wanted, stripped))
     if likeness < 0.5:
-        return "No line is like it: read the file again."
-    return f"The nearest line is {1 - number}: {stripped[-number]!r}."
+        return "No line is similar: read the file again."
+    return f"The most similar line is {1 - number}: {stripped[-number]!r}."
 
 
 def _alike(wanted: str, lines: list[str]) -> list[int]:

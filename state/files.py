@@ -1,17 +1,25 @@
-"""The `files` channel: what a file is, what may be written, and how writes merge."""
+"""The `files` channel: what a file is, what may be written, and how writes merge.
+
+An edit from a parallel branch that no longer fits is kept as a file below `/conflicts/`, like the
+rejects of `patch`: nothing that was acknowledged is lost silently. A write of a whole file wins
+over what was there.
+"""
 
 import base64
 import binascii
+import hashlib
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, Literal, NotRequired, TypeAlias
 
 from typing_extensions import TypedDict, TypeIs
 
 from langgraph_filesystem.state.edits import Edit, apply_edits
 from langgraph_filesystem.state.errors import InvalidFiles, PathRefused
-from langgraph_filesystem.state.paths import normalize_path
+from langgraph_filesystem.state.paths import ancestors, normalize_path
 
 __all__ = (
+    "CONFLICTS",
     "FileData",
     "FileEdit",
     "FileWrite",
@@ -22,6 +30,10 @@ __all__ = (
     "merge_files",
     "merge_updates",
 )
+
+
+CONFLICTS = "/conflicts"
+"""Where edits are kept that did not fit."""
 
 
 class FileData(TypedDict):
@@ -73,9 +85,7 @@ def apply_write(files: Files, path: str, write: FileData | FileEdit | None) -> N
     if write is None:
         files.pop(path, None)
     elif _is_edit(write):
-        old = files.get(path)
-        if old is not None:
-            files[path] = _edited(old, write)
+        files.update(_edited(path, files.get(path), write))
     else:
         files[path] = _with_birth(write, files.get(path))
 
@@ -90,7 +100,7 @@ def merge_updates(
     """
     merged = dict(one)
     for path, write in other.items():
-        merged[path] = _followed_by(merged[path], write) if path in merged else write
+        _add_write(merged, path, write)
     return merged
 
 
@@ -119,9 +129,20 @@ def checked_update(update: object) -> dict[str, FileData | FileEdit | None]:
         if normal == "/":
             raise InvalidFiles(f"`files`: {path!r} is the root, which can't be a file.")
         whole = _checked_write(normal, write)
-        # Two spellings of one path are two writes, in the order in which they stand.
-        checked[normal] = _followed_by(checked[normal], whole) if normal in checked else whole
+        # Two spellings of one path are two writes, in the order in which they are given.
+        _add_write(checked, normal, whole)
+    _check_directories(checked)
     return checked
+
+
+def _check_directories(update: Mapping[str, FileData | FileEdit | None]) -> None:
+    """Refuse an update that makes one path both a file and a directory."""
+    written = [path for path, write in update.items() if write is not None]
+    if len(written) < 2:
+        return
+    above = set(chain.from_iterable(map(ancestors, written)))
+    if both := next((path for path in written if path in above), None):
+        raise InvalidFiles(f"`files`: {both} is a file, so no other file can be below it.")
 
 
 def _checked_write(path: str, write: object) -> FileData | FileEdit | None:
@@ -167,7 +188,10 @@ def _checked_edit(path: str, write: Mapping[Any, Any]) -> FileEdit:
         if not isinstance(edit, Mapping) or not {"old", "new"} <= edit.keys():
             raise InvalidFiles(f"`files`: an edit of {path} needs `old` and `new`.")
         old, new = _checked_text(path, edit["old"]), _checked_text(path, edit["new"])
-        edits.append(Edit(old=old, new=new, replace_all=bool(edit.get("replace_all", False))))
+        whole = Edit(old=old, new=new, replace_all=bool(edit.get("replace_all", False)))
+        if isinstance(edit.get("call"), str):
+            whole["call"] = edit["call"]
+        edits.append(whole)
     checked = FileEdit(edits=edits)
     if modified := _checked_time(path, write, "modified_at"):
         checked["modified_at"] = modified
@@ -201,15 +225,33 @@ def _is_edit(write: FileData | FileEdit | None) -> TypeIs[FileEdit]:
     return write is not None and "edits" in write
 
 
-def _edited(old: FileData, write: FileEdit) -> FileData:
-    if old.get("encoding", "utf-8") != "utf-8":
-        # It was text when the edit was made: the other branch's bytes stay.
-        return old
+def _edited(path: str, old: FileData | None, write: FileEdit) -> Files:
+    """Return the file after an edit, and a file below `/conflicts/` for each part that fails."""
+    if old is None or old.get("encoding", "utf-8") != "utf-8":
+        # It was text when the edit was made: another branch has deleted or replaced it.
+        return dict(_conflict(path, edit, write) for edit in write["edits"])
+    content, rejected = apply_edits(old["content"], write["edits"])
     new = old.copy()
-    new["content"] = apply_edits(old["content"], write["edits"])
+    new["content"] = content
     if "modified_at" in write:
         new["modified_at"] = write["modified_at"]
-    return new
+    return {path: new, **dict(_conflict(path, edit, write) for edit in rejected)}
+
+
+def _conflict(path: str, edit: Edit, write: FileEdit) -> tuple[str, FileData]:
+    """Return a file that tells of an edit that did not fit; its name follows from the edit."""
+    content = (
+        f"This edit of {path} did not fit any more, because the file was changed in parallel.\n"
+        f"Call: {edit.get('call', 'unknown')}\n"
+        f"Every occurrence: {'yes' if edit['replace_all'] else 'no'}\n"
+        f"\n<<<<<<< old text\n{edit['old']}\n=======\n{edit['new']}\n>>>>>>> new text\n"
+    )
+    digest = hashlib.sha256(f"{path}\0{content}".encode()).hexdigest()[:12]
+    name = path.rpartition("/")[2][:100]
+    file = FileData(content=content, encoding="utf-8")
+    if "modified_at" in write:
+        file["created_at"] = file["modified_at"] = write["modified_at"]
+    return f"{CONFLICTS}/{name}-{digest}.txt", file
 
 
 def _with_birth(write: FileData, old: FileData | None) -> FileData:
@@ -219,16 +261,19 @@ def _with_birth(write: FileData, old: FileData | None) -> FileData:
     return {**write, "created_at": old["created_at"]}
 
 
-def _followed_by(
-    first: FileData | FileEdit | None, second: FileData | FileEdit | None
-) -> FileData | FileEdit | None:
-    if second is None:
-        return None
-    if not _is_edit(second):
-        return second if first is None or _is_edit(first) else _with_birth(second, first)
-    if first is None:
-        # An edit of a file that was just deleted does nothing.
-        return None
-    if not _is_edit(first):
-        return _edited(first, second)
-    return {**first, **second, "edits": [*first["edits"], *second["edits"]]}
+def _add_write(
+    update: dict[str, FileData | FileEdit | None], path: str, write: FileData | FileEdit | None
+) -> None:
+    """Add a write to an update that may have one for the path already."""
+    if path not in update:
+        update[path] = write
+        return
+    first = update[path]
+    if write is None:
+        update[path] = None
+    elif not _is_edit(write):
+        update[path] = write if first is None or _is_edit(first) else _with_birth(write, first)
+    elif _is_edit(first):
+        update[path] = {**first, **write, "edits": [*first["edits"], *write["edits"]]}
+    else:
+        update.update(_edited(path, first, write))

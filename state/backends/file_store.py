@@ -95,6 +95,8 @@ class ThreadFiles:
     def __init__(self, files: Files) -> None:
         self.files = files
         self.update: dict[str, FileData | FileEdit | None] = {}
+        self.call: str | None = None
+        """The id of the call that is being answered: edits are stored with it."""
         self._is_copied = False
 
     def change(self, update: Mapping[str, FileData | FileEdit | None]) -> None:
@@ -103,6 +105,9 @@ class ThreadFiles:
             # The channel's own value must not change.
             self.files, self._is_copied = dict(self.files), True
         for path, write in update.items():
+            if self.call and write is not None and "edits" in write:
+                for edit in write["edits"]:
+                    edit["call"] = self.call
             apply_write(self.files, path, write)
         self.update = merge_updates(self.update, update)
 
