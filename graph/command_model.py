@@ -28,15 +28,17 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph_filesystem.commands import (
     Call,
     Command,
+    Unreadable,
     bound_commands,
     excerpt,
     manual,
     read_calls,
 )
-from langgraph_filesystem.words import Unreadable
 
 __all__ = ("CommandModel",)
 
+_SHOWN_LINES = 20
+"""Lines of an answer in the summary at the end."""
 _TOKEN = re.compile(r"\s*\S+|\s+")
 
 
@@ -146,8 +148,14 @@ def _summary(since: Sequence[BaseMessage]) -> str:
 
 def _outcome(answer: ToolMessage) -> str:
     outcome = "error" if answer.status == "error" else "ok"
-    text = excerpt(_text(answer.content))
-    return f"- `{answer.name or answer.tool_call_id}` {outcome}" + (f": {text}" if text else "")
+    lines = [excerpt(line) for line in _text(answer.content).strip().split("\n")]
+    shown = lines[:_SHOWN_LINES]
+    if len(lines) > len(shown):
+        shown.append(f"[{len(lines) - len(shown):,} more lines]")
+    name = f"- `{answer.name or answer.tool_call_id}` {outcome}"
+    if len(shown) == 1:
+        return f"{name}: {shown[0]}" if shown[0] else name
+    return "\n".join([f"{name}:", *(f"      {line}" for line in shown)])
 
 
 def _chunks(reply: AIMessage) -> Iterator[AIMessageChunk]:

@@ -1,8 +1,8 @@
 """Backends of ours in an agent of `deepagents`.
 
 `create_deep_agent(backend=...)` takes a backend of ours as it is, for files. It runs commands only
-in what is derived from a class of its own; its `CompositeBackend` takes only results of its own;
-and its agents expect a write to replace what is there. `for_deepagents` brings all that:
+in subclasses of its own protocol; its `CompositeBackend` takes only results of its own classes; and
+its agents expect a write to replace what is there. `for_deepagents` adapts all that:
 
 ```python
 agent = create_deep_agent(model, backend=for_deepagents(LocalShellBackend("/project")))
@@ -16,8 +16,8 @@ from dataclasses import fields, is_dataclass
 from functools import wraps
 from typing import Any
 
-from langgraph_filesystem.state.backends.composite import CompositeBackend
 from langgraph_filesystem.state.backends.protocol import Backend
+from langgraph_filesystem.state.workspace.composite import CompositeBackend
 
 __all__ = ("for_deepagents",)
 
@@ -70,6 +70,9 @@ def _theirs(result: Any, protocol: Any) -> Any:
     known = {field.name for field in fields(kind)} & {field.name for field in fields(result)}
     given = {name: getattr(result, name) for name in known}
     if "start_line" in given and given["start_line"] is None:
-        # Theirs says nothing of the lines of a page that has none.
+        # Theirs says nothing about the lines of an empty page.
         given.update(end_line=None, next_offset=None, total_lines=None)
+    if "matches" in given and getattr(result, "note", None):
+        # Theirs reports what a search could not look at as an error beside its matches.
+        given.update(error=str(result.note), truncated=True)
     return kind(**given)

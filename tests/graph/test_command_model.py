@@ -91,7 +91,9 @@ def test_the_end_says_what_each_tool_answered() -> None:
         ToolMessage("", name="ls", tool_call_id="4"),
     ]
     assert text_of(HumanMessage("ls /"), AIMessage(""), *answers).split("\n") == [
-        "- `read_file` ok: 1 one",
+        "- `read_file` ok:",
+        "      1 one",
+        "      two",
         f"- `ls` error: {'x' * 119}…",
         "- `3` ok: seen\\x1b",
         "- `ls` ok",
@@ -147,7 +149,9 @@ def agent(checkpointer: Any = None, model: Any = MODEL) -> CompiledStateGraph[An
 CONFIG: Any = {"configurable": {"thread_id": "1"}}
 SESSION = {"messages": [HumanMessage("ls /a\nls /gone\n\nwrite_file /a hi")]}
 SESSION_END = """\
-- `ls` ok: /a: a.txt
+- `ls` ok:
+      /a: a.txt
+      b.txt
 - `ls` error: No directory /gone.
 - `write_file` ok: Wrote 2 characters to /a."""
 
@@ -167,7 +171,7 @@ def test_a_second_message_of_a_thread_starts_anew(saver: Any) -> None:
     graph = agent(saver)
     graph.invoke(SESSION, CONFIG)
     messages = graph.invoke({"messages": [HumanMessage("ls /b")]}, CONFIG)["messages"]
-    assert messages[-1].content == "- `ls` ok: /b: a.txt"
+    assert messages[-1].content == "- `ls` ok:\n      /b: a.txt\n      b.txt"
 
 
 async def test_a_streamed_run_shows_calls_and_words_as_they_come() -> None:

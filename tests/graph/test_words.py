@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraph_filesystem.words import split_words
+from langgraph_filesystem.commands import split_words
 from tests.graph.typed import calls_of
 
 
