@@ -13,9 +13,9 @@ from langgraph_filesystem.nodes.filesystem import Filesystem
 from langgraph_filesystem.nodes.node import Io, Node
 from langgraph_filesystem.nodes.once import Once
 from langgraph_filesystem.nodes.operations import Operation
-from langgraph_filesystem.nodes.running import read_channels
 from langgraph_filesystem.nodes.settings import Settings
 from langgraph_filesystem.state.failures import attempted
+from langgraph_filesystem.state.langgraph_internals import read_channels
 
 __all__ = ("calls_of_task", "operation_node")
 

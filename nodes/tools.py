@@ -14,9 +14,9 @@ from langgraph_filesystem.nodes.answers import error_reply, valid
 from langgraph_filesystem.nodes.calls import Call, answer_id
 from langgraph_filesystem.nodes.node import Io, Node
 from langgraph_filesystem.nodes.operation import calls_of_task
-from langgraph_filesystem.nodes.running import read_channels
 from langgraph_filesystem.state.channels import check_write
 from langgraph_filesystem.state.failures import attempted, said
+from langgraph_filesystem.state.langgraph_internals import read_channels
 
 __all__ = ("tools_node",)
 
