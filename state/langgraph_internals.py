@@ -108,7 +108,7 @@ def checkpoints_of(config: RunnableConfig) -> Mapping[str, str]:
 
     Breaks if the config of a task no longer maps namespaces to checkpoint ids.
     """
-    found: Mapping[str, str] = (config.get("configurable") or {}).get(CONFIG_KEY_CHECKPOINT_MAP)
+    found = (config.get("configurable") or {}).get(CONFIG_KEY_CHECKPOINT_MAP)
     return found or {}
 
 

@@ -247,7 +247,7 @@ def test_the_input_keys_of_a_graph_are_those_of_its_input_schema() -> None:
     class Given(TypedDict):
         messages: list[Any]
 
-    builder = StateGraph(FilesystemState, input_schema=Given)
+    builder: Any = StateGraph(FilesystemState, input_schema=Given)
     builder.add_node("node", print)
     builder.add_edge(START, "node")
     assert input_keys(builder.compile()) == ["messages"], why(input_keys)
@@ -261,7 +261,7 @@ def test_the_snapshot_frequency_of_a_channel_is_asked_at_every_checkpoint() -> N
         __slots__ = ()
 
         @property
-        def snapshot_frequency(self) -> int:  # type: ignore[override]
+        def snapshot_frequency(self) -> int:
             asked.append(1)
             return 2
 
