@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from langgraph_filesystem.command_model import CommandModel
     from langgraph_filesystem.guard import guarded
     from langgraph_filesystem.nodes.choices import Choices
-    from langgraph_filesystem.postgres import aopen_postgres, open_postgres
-    from langgraph_filesystem.sqlite import aopen_sqlite, open_sqlite
+    from langgraph_filesystem.persistence.postgres import aopen_postgres, open_postgres
+    from langgraph_filesystem.persistence.prune import aprune, prune
+    from langgraph_filesystem.persistence.sqlite import aopen_sqlite, open_sqlite
     from langgraph_filesystem.state.backends.composite import CompositeBackend
     from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
     from langgraph_filesystem.state.backends.remote import RemoteBackend
@@ -48,6 +49,7 @@ __all__ = (
     "add_filesystem",
     "aopen_postgres",
     "aopen_sqlite",
+    "aprune",
     "create_filesystem_agent",
     "filesystem_condition",
     "filesystem_node",
@@ -56,6 +58,7 @@ __all__ = (
     "merge_files",
     "open_postgres",
     "open_sqlite",
+    "prune",
 )
 
 _HOMES = {
@@ -74,16 +77,18 @@ _HOMES = {
     "StateBackend": "state.backends.state",
     "StoreBackend": "state.backends.store",
     "add_filesystem": "builder",
-    "aopen_postgres": "postgres",
-    "aopen_sqlite": "sqlite",
+    "aopen_postgres": "persistence.postgres",
+    "aopen_sqlite": "persistence.sqlite",
+    "aprune": "persistence.prune",
     "create_filesystem_agent": "agent",
     "filesystem_condition": "builder",
     "filesystem_node": "subgraph",
     "filesystem_tools": "builder",
     "guarded": "guard",
     "merge_files": "state.files",
-    "open_postgres": "postgres",
-    "open_sqlite": "sqlite",
+    "open_postgres": "persistence.postgres",
+    "open_sqlite": "persistence.sqlite",
+    "prune": "persistence.prune",
 }
 
 

@@ -15,7 +15,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from langgraph_filesystem.agent import create_filesystem_agent
 from langgraph_filesystem.command_model import CommandModel
-from langgraph_filesystem.sqlite import open_sqlite
+from langgraph_filesystem.persistence.sqlite import open_sqlite
 
 __all__ = ("main",)
 

@@ -6,14 +6,13 @@ read.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any, Self
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateUpdate
 
 from langgraph_filesystem.lean import alean, lean, reports_checkpoints
-from langgraph_filesystem.lineage import shortened
 from langgraph_filesystem.state.channels import check_write
 from langgraph_filesystem.writers import checked_nodes
 
@@ -22,12 +21,6 @@ __all__ = ("GuardedGraph", "guarded")
 
 class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
     """Refuses at the door what the reducers would refuse, and does not repeat files in events."""
-
-    def copy(self, update: dict[str, Any] | None = None) -> Self:
-        """Return a copy, such as the one to which a server gives its checkpointer."""
-        copied = super().copy(update)
-        shortened(copied.checkpointer)
-        return copied
 
     def stream(self, input: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
         """Check the input, then stream; `invoke` comes through here too."""

@@ -4,21 +4,22 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.channels import BinaryOperatorAggregate, DeltaChannel
 from langgraph.channels.base import BaseChannel
 
-from langgraph_filesystem.nodes.running import running_channels
 from langgraph_filesystem.state.changes import merge_changed
 from langgraph_filesystem.state.channels import merge_seen
 from langgraph_filesystem.state.files import merge_files
+from langgraph_filesystem.state.langgraph_internals import (
+    is_entrypoint,
+    reducer_of,
+    running_channels,
+)
 from langgraph_filesystem.state.messages import merge_messages
 
 __all__ = ("SEEN", "Parent")
 
 SEEN = "filesystem_seen"
 """Where a parent that has no `seen` like ours keeps what its subgraphs know of files."""
-_PREVIOUS = "__previous__"
-"""A channel of graphs of the functional API: there the caller takes what a call returns."""
 
 
 class Parent:
@@ -26,7 +27,8 @@ class Parent:
 
     def __init__(self, config: RunnableConfig) -> None:
         running = running_channels(config) or {}
-        found = {} if _PREVIOUS in running else running
+        # In the functional API the caller takes what a call returns.
+        found = {} if is_entrypoint(running) else running
         self._channels = {k: v for k, v in found.items() if isinstance(v, BaseChannel)}
         self.seen = "seen" if self._reducer("seen") is merge_seen else SEEN
 
@@ -89,7 +91,4 @@ class Parent:
                 )
 
     def _reducer(self, key: str) -> Any:
-        channel = self._channels.get(key)
-        if isinstance(channel, DeltaChannel):
-            return channel.reducer
-        return channel.operator if isinstance(channel, BinaryOperatorAggregate) else None
+        return reducer_of(self._channels.get(key))

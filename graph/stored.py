@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph._internal._constants import NULL_TASK_ID  # writes that no task made
 from langgraph.checkpoint.base import CheckpointTuple, PendingWrite
 
 from langgraph_filesystem.parent import SEEN
 from langgraph_filesystem.state.channels import FilesChannel, MessagesChannel, SeenChannel
 from langgraph_filesystem.state.io import Io
+from langgraph_filesystem.state.langgraph_internals import is_external_write, nesting_depth
 from langgraph_filesystem.state.seeded import rebuilt, seeded
 
 __all__ = ("marked", "stored_seeds")
@@ -21,7 +21,6 @@ __all__ = ("marked", "stored_seeds")
 _MARK = "filesystem_visit"
 """In the metadata of the checkpoints of a visit: how deep it is nested. A graph inside inherits
 the mark and is deeper than that."""
-_SEPARATOR = "|"
 _KINDS: Mapping[str, type[Any]] = {
     "messages": MessagesChannel,
     "files": FilesChannel,
@@ -32,7 +31,7 @@ _KINDS: Mapping[str, type[Any]] = {
 
 def marked(config: RunnableConfig) -> RunnableConfig:
     """Return the configuration of a run whose checkpoints say that they are of a visit."""
-    mark = {_MARK: _depth((config.get("configurable") or {}).get("checkpoint_ns", ""))}
+    mark = {_MARK: nesting_depth((config.get("configurable") or {}).get("checkpoint_ns", ""))}
     return {**config, "metadata": {**(config.get("metadata") or {}), **mark}}
 
 
@@ -46,7 +45,7 @@ async def _seeds(io: Io, saver: Any, found: CheckpointTuple) -> dict[str, Any]:
     place = found.config["configurable"]
     metadata: Mapping[str, Any] = found.metadata
     parents = metadata.get("parents") or {}
-    if metadata.get(_MARK) != _depth(place["checkpoint_ns"]) or not parents:
+    if metadata.get(_MARK) != nesting_depth(place["checkpoint_ns"]) or not parents:
         return {}
     above = max(parents, key=len)
     configurable = {**place, "checkpoint_ns": above, "checkpoint_id": parents[above]}
@@ -80,8 +79,4 @@ def _seed_of(stored: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 def _given_later(found: CheckpointTuple, key: str) -> list[PendingWrite]:
     """Return what was written to a checkpoint from outside, with the answer to an interrupt."""
-    return [w for w in found.pending_writes or () if w[0] == NULL_TASK_ID and w[1] == key]
-
-
-def _depth(namespace: str) -> int:
-    return namespace.count(_SEPARATOR) + 1
+    return [w for w in found.pending_writes or () if is_external_write(w[0]) and w[1] == key]

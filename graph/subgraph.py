@@ -15,11 +15,16 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot, StateUpdate
 from typing_extensions import TypedDict
 
-from langgraph_filesystem.nodes.running import saver_of
 from langgraph_filesystem.parent import Parent
 from langgraph_filesystem.state.channels import FilesChannel
 from langgraph_filesystem.state.files import merge_files
 from langgraph_filesystem.state.io import Awaiting, Blocking, finished
+from langgraph_filesystem.state.langgraph_internals import (
+    constructor_arguments,
+    input_keys,
+    reducer_of,
+    saver_of,
+)
 from langgraph_filesystem.state.seeded import RecordedChannel, VisitorsSeen, can_be_seeded, seeded
 from langgraph_filesystem.stored import marked, stored_seeds
 from langgraph_filesystem.visit import Visit
@@ -54,7 +59,8 @@ def filesystem_node(agent: Graph) -> "FilesystemNode":
     if not isinstance(agent, CompiledStateGraph):
         raise ValueError(f"filesystem_node takes a compiled graph, not {type(agent).__name__}.")
     files = agent.channels.get("files")
-    if not isinstance(files, FilesChannel) and getattr(files, "operator", None) is not merge_files:
+    is_reduced = can_be_seeded(files) and reducer_of(files) is merge_files
+    if not isinstance(files, FilesChannel) and not is_reduced:
         raise ValueError(
             "The graph has no channel `files` with the reducer `merge_files`: extend "
             "FilesystemState, or make it with create_filesystem_agent."
@@ -153,14 +159,14 @@ class FilesystemNode(Graph):
     def _visit(self, given: Any, config: RunnableConfig) -> Visit:
         if not isinstance(given, Mapping):
             raise ValueError(f"The node takes a mapping with `messages`, not {given!r}.")
-        return Visit(Parent(config), given, seeded=self._seedable(), inputs=_input_keys(self))
+        return Visit(Parent(config), given, seeded=self._seedable(), inputs=input_keys(self))
 
     def _modes(self) -> dict[str, Any]:
         keys = {*self.output_channels, *self._seedable()}
         return {"stream_mode": "values", "output_keys": sorted(keys)}
 
     def _seedable(self) -> list[str]:
-        public = {*_input_keys(self), *self.output_channels, "seen"}
+        public = {*input_keys(self), *self.output_channels, "seen"}
         return [k for k, v in self.channels.items() if k in public and can_be_seeded(v)]
 
     def _seeded(
@@ -186,11 +192,7 @@ class FilesystemNode(Graph):
 
 def _attributes(graph: Graph) -> dict[str, Any]:
     """Return what a copy of a graph is made of, as LangGraph makes its own copies."""
-    return {k: v for k, v in vars(graph).items() if k not in ("kind", "__orig_class__")}
-
-
-def _input_keys(graph: Graph) -> list[str]:
-    return list(graph.builder.schemas[graph.builder.input_schema])
+    return {k: v for k, v in constructor_arguments(graph).items() if k != "kind"}
 
 
 def _current() -> RunnableConfig:

@@ -19,6 +19,7 @@ from langgraph_filesystem.state.changes import (
     whole_files,
 )
 from langgraph_filesystem.state.files import merge_files
+from langgraph_filesystem.state.langgraph_internals import command_writes
 from langgraph_filesystem.state.messages import merge_messages
 from langgraph_filesystem.state.seeded import RecordedChannel
 
@@ -58,7 +59,7 @@ class Visit:
 
     def followed_by(self, command: Command[Any]) -> Command[Any]:
         """Return the command by which the visitor was left, with what it had changed before."""
-        return replace(command, update=[*self._writes(), *command._update_as_tuples()])
+        return replace(command, update=[*self._writes(), *command_writes(command)])
 
     def _is_parents(self, key: str, value: Any) -> bool:
         """Say whether a value is the parent's: those stand in the input of each node."""

@@ -23,11 +23,11 @@ from langgraph_filesystem.nodes.filesystem import Filesystem
 from langgraph_filesystem.nodes.node import Edge, Io, Node
 from langgraph_filesystem.nodes.once import Once
 from langgraph_filesystem.nodes.previews import preview
-from langgraph_filesystem.nodes.running import read_channels
 from langgraph_filesystem.nodes.settings import CHARACTERS_PER_TOKEN, Settings
 from langgraph_filesystem.state.errors import FileExists
 from langgraph_filesystem.state.failures import attempted
 from langgraph_filesystem.state.files import FileData
+from langgraph_filesystem.state.langgraph_internals import read_channels
 from langgraph_filesystem.state.view import EVICTED
 
 __all__ = ("BOUNDED", "after_bounded", "after_evict", "evict_node", "has_large")

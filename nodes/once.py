@@ -15,7 +15,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 
 from langgraph_filesystem.nodes.node import Io
-from langgraph_filesystem.nodes.running import durability_of, saver_of
+from langgraph_filesystem.state.langgraph_internals import durability_of, saver_of
 
 __all__ = ("Once",)
 

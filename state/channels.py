@@ -9,11 +9,11 @@ from typing import Any, Self
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.channels import DeltaChannel
-from langgraph.channels.binop import _get_overwrite  # an `Overwrite` has three forms
 from langgraph.types import Overwrite
 
 from langgraph_filesystem.state.errors import InvalidFiles
 from langgraph_filesystem.state.files import merge_files
+from langgraph_filesystem.state.langgraph_internals import bare_copy, overwrite_of
 from langgraph_filesystem.state.messages import merge_messages
 
 __all__ = (
@@ -100,12 +100,9 @@ class StateChannel(DeltaChannel[Any]):
         return self.declared
 
     def copy(self) -> Self:
-        # LangGraph copies every channel for each conditional edge, so this does not go through
-        # `__init__`, which looks at the type again.
-        new = object.__new__(type(self))
-        new.key, new.typ, new.reducer = self.key, self.typ, self.reducer
+        new = bare_copy(self)
         new.declared, new._frequency = self.declared, self._frequency
-        new.value, new._unweighed = self.value, self._unweighed
+        new._unweighed = self._unweighed
         new._weight, new._weighed = self._weight, self._weighed
         return new
 
@@ -132,7 +129,7 @@ class StateChannel(DeltaChannel[Any]):
 
     def _reduced(self, value: Any) -> Any:
         """LangGraph takes the value of an `Overwrite` as it is: here it is reduced too."""
-        is_overwrite, new = _get_overwrite(value)
+        is_overwrite, new = overwrite_of(value)
         if not is_overwrite:
             return value
         return Overwrite(self.reducer(self.typ(), [] if new is None else [new]))
@@ -221,7 +218,7 @@ def check_write(channel: str, value: Any) -> None:
 
 def check_files(value: Any) -> None:
     """Raise `InvalidFiles` for a value that the `files` channel would refuse."""
-    is_overwrite, new = _get_overwrite(value)
+    is_overwrite, new = overwrite_of(value)
     merge_files({}, [new if is_overwrite else value])
 
 

@@ -9,9 +9,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any, Self
 
-from langgraph._internal._typing import MISSING
 from langgraph.channels import BinaryOperatorAggregate
-from langgraph.channels.binop import _get_overwrite
 from langgraph.errors import EmptyChannelError
 from langgraph.graph import add_messages
 from langgraph.types import Overwrite
@@ -19,6 +17,7 @@ from langgraph.types import Overwrite
 from langgraph_filesystem.state.changes import changed_files, merge_changed
 from langgraph_filesystem.state.channels import FilesChannel, SeenChannel, StateChannel
 from langgraph_filesystem.state.files import Files, merge_files
+from langgraph_filesystem.state.langgraph_internals import MISSING, overwrite_of, reducer_of
 from langgraph_filesystem.state.messages import merge_messages
 
 __all__ = (
@@ -82,7 +81,7 @@ class SeededFiles(FilesChannel):
         return new
 
     def _reduced(self, value: Any) -> Any:
-        is_overwrite, new = _get_overwrite(value)
+        is_overwrite, new = overwrite_of(value)
         if not is_overwrite:
             return value
         files = merge_files({}, [] if new is None else [new])
@@ -108,7 +107,7 @@ class RecordedChannel(BinaryOperatorAggregate[Any]):
     def written(self) -> list[Any]:
         """Return the updates that do to another value what was done to this one."""
         values = [value for step in self.steps for value in step]
-        if any(_get_overwrite(value)[0] for value in values):
+        if any(overwrite_of(value)[0] for value in values):
             return [Overwrite(self.value)]
         return values
 
@@ -152,12 +151,13 @@ def seeded(
         files = SeededFiles(merge_changed, channel.ValueType)
         files.key, files.seed = key, {} if seed is MISSING else seed
         return files
-    if isinstance(channel, StateChannel) or channel.operator is add_messages:
-        reducer = channel.reducer if isinstance(channel, StateChannel) else merge_messages
+    reducer = reducer_of(channel)
+    if isinstance(channel, StateChannel) or reducer is add_messages:
+        reducer = merge_messages if reducer is add_messages else reducer
         like = SeededChannel(reducer, channel.ValueType)
         like.key, like.seed = key, like.typ() if seed is MISSING else seed
         return like
-    recorded = RecordedChannel(channel.typ, channel.operator)
+    recorded = RecordedChannel(channel.typ, reducer)
     recorded.key, recorded.seed, recorded.steps = key, seed, []
     recorded.live = {} if live is None else live
     return recorded

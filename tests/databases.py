@@ -11,8 +11,8 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, cont
 from pathlib import Path
 from typing import Any
 
-from langgraph_filesystem.postgres import aopen_postgres, open_postgres
-from langgraph_filesystem.sqlite import aopen_sqlite, open_sqlite
+from langgraph_filesystem.persistence.postgres import aopen_postgres, open_postgres
+from langgraph_filesystem.persistence.sqlite import aopen_sqlite, open_sqlite
 
 KINDS = ("sqlite", "postgres")
 _CHOICE = "TEST_DATABASE"

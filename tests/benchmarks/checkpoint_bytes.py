@@ -12,14 +12,13 @@ from tests.benchmarks.contestants import MIDDLEWARE, OURS, Contestant, peers
 from tests.benchmarks.corpus import random_text, real_text, step, with_steps
 from tests.benchmarks.rows import Row
 from tests.benchmarks.runs import files_of, run
-from tests.benchmarks.savers import Opener, database_bytes, open_our_sqlite, open_plain_sqlite
+from tests.benchmarks.savers import database_bytes, open_saver
 from tests.benchmarks.scripted import Call, call
 
 __all__ = ("measure", "title")
 
 title = "checkpoint_bytes: bytes in SQLite after 20 files of 100 kB and 100 small edits of one"
 
-_TARGET = 1.5
 Text = Callable[[int, int], str]
 
 
@@ -32,32 +31,26 @@ def measure(
     with_peers: bool = True,
 ) -> list[Row]:
     """Return the bytes; they are the same in each round, so there is one."""
-    chosen = [("open_sqlite", OURS, open_our_sqlite), ("SqliteSaver", OURS, open_plain_sqlite)]
     # `create_deep_agent` would summarize so long a conversation, which is another thing.
-    if with_peers and peers():
-        chosen.append(("SqliteSaver", MIDDLEWARE, open_plain_sqlite))
-    kinds = (("source code", real_text, _TARGET), ("random text", random_text, None))
+    chosen = [OURS, MIDDLEWARE] if with_peers and peers() else [OURS]
+    kinds: tuple[tuple[str, Text], ...] = (("source code", real_text), ("random text", random_text))
     rows = []
-    for what, text, target in kinds:
+    for what, text in kinds:
         written = {f"/src/module_{n:02}.py": text(n, size) for n in range(files)}
-        for saver, contestant, opener in chosen:
-            stored, said = _measure(contestant, opener, dict(written), edits)
-            own = target if opener is open_our_sqlite else None
-            name = f"{contestant.name}, {saver}"
-            rows.append(Row(what, name, stored / 1000, "kB", stored / said, own))
-            if opener is open_our_sqlite:
+        for contestant in chosen:
+            stored, said = _measure(contestant, dict(written), edits)
+            rows.append(Row(what, contestant.name, stored / 1000, "kB", stored / said))
+            if contestant is OURS:
                 rows.append(Row(what, "the conversation itself", said / 1000, "kB"))
     return rows
 
 
-def _measure(
-    contestant: Contestant, opener: Opener, files: dict[str, str], edits: int
-) -> tuple[int, int]:
+def _measure(contestant: Contestant, files: dict[str, str], edits: int) -> tuple[int, int]:
     edited = next(iter(files))
     files[edited] = with_steps(files[edited], edits)
     with TemporaryDirectory() as directory:
         database = Path(directory, "bench.db")
-        with opener(database) as saver:
+        with open_saver(database) as saver:
             _, state = run(contestant, saver, _script(files, edited, edits))
         files[edited] = files[edited].replace("# [ ]", "# [x]")
         assert files_of(state) == files, contestant.name

@@ -11,7 +11,7 @@ from langgraph.types import Checkpointer
 
 from langgraph_filesystem import create_filesystem_agent
 from tests.benchmarks.bare_loop import create_bare_loop
-from tests.benchmarks.savers import Opener, open_no_saver, open_our_sqlite, open_plain_sqlite
+from tests.benchmarks.savers import Opener, open_no_saver, open_saver
 
 __all__ = ("BARE", "DEEP", "MIDDLEWARE", "OURS", "Contestant", "peers", "with_savers")
 
@@ -55,12 +55,6 @@ def peers() -> list[Contestant]:
     return [MIDDLEWARE, DEEP] if find_spec("deepagents") else []
 
 
-def with_savers(contestant: Contestant) -> dict[str, Opener]:
-    """Return what a contestant is measured on; SQLite has the same pragmas for all."""
-    if contestant is OURS:
-        return {
-            "no saver": open_no_saver,
-            "SQLite": open_our_sqlite,
-            "SQLite, plain SqliteSaver": open_plain_sqlite,
-        }
-    return {"no saver": open_no_saver, "SQLite": open_plain_sqlite}
+def with_savers() -> dict[str, Opener]:
+    """Return what every contestant is measured on."""
+    return {"no saver": open_no_saver, "SQLite": open_saver}

@@ -11,18 +11,18 @@ from tests.benchmarks.contestants import MIDDLEWARE, OURS, Contestant, peers
 from tests.benchmarks.corpus import real_text, step, with_steps
 from tests.benchmarks.rows import Row
 from tests.benchmarks.runs import CONFIG, files_of, run
-from tests.benchmarks.savers import Opener, database_bytes, open_our_sqlite, open_plain_sqlite
+from tests.benchmarks.savers import database_bytes, open_saver
 from tests.benchmarks.scripted import ScriptedModel, call
 
 __all__ = ("measure", "title")
 
 title = "edit_bytes: small edits of a file of 1 MB, one a turn"
 
-_TARGET = 3.0
+_TARGET = 14.0
 _PEER_SHARE = 20
 """The peer makes so many times fewer edits: each of them stores the whole file."""
 _PATH = "/src/large.py"
-Resume = Callable[[Contestant, Opener, Path, str], float]
+Resume = Callable[[Contestant, Path, str], float]
 
 
 def measure(
@@ -35,18 +35,15 @@ def measure(
 ) -> list[Row]:
     """Return the bytes, which are the same in each round, and what it takes to read them again."""
     resume = _resume_in_fresh_process if in_fresh_process else _resume
-    rows = _measure(OURS, "open_sqlite", open_our_sqlite, edits, size, resume, _TARGET)
-    rows += _measure(OURS, "SqliteSaver", open_plain_sqlite, edits, size, resume)
+    rows = _measure(OURS, edits, size, resume, _TARGET)
     if with_peers and peers():
         fewer = max(1, edits // _PEER_SHARE)
-        rows += _measure(MIDDLEWARE, "SqliteSaver", open_plain_sqlite, fewer, size, resume)
+        rows += _measure(MIDDLEWARE, fewer, size, resume)
     return rows
 
 
 def _measure(
     contestant: Contestant,
-    saver: str,
-    opener: Opener,
     edits: int,
     size: int,
     resume: Resume,
@@ -55,10 +52,10 @@ def _measure(
     text = with_steps(real_text(0, size), edits)
     with TemporaryDirectory() as directory:
         database = Path(directory, "bench.db")
-        with opener(database) as opened:
+        with open_saver(database) as opened:
             run(contestant, opened, [call("write_file", file_path=_PATH, content=text)])
         before = database_bytes(database)
-        with opener(database) as opened:
+        with open_saver(database) as opened:
             changes = [
                 call("edit_file", file_path=_PATH, old_string=step(n), new_string=step(n, "x"))
                 for n in range(edits)
@@ -67,8 +64,8 @@ def _measure(
         after = text.replace("# [ ]", "# [x]")
         assert files_of(state)[_PATH] == after, contestant.name
         added = (database_bytes(database) - before) / edits / 1000
-        resumed = resume(contestant, opener, database, after)
-    name = f"{contestant.name}, {saver}"
+        resumed = resume(contestant, database, after)
+    name = contestant.name
     return [
         Row("added by an edit", name, added, "kB", target=target),
         Row("time of a turn", name, seconds * 1000 / edits, "ms"),
@@ -76,19 +73,17 @@ def _measure(
     ]
 
 
-def _resume_in_fresh_process(
-    contestant: Contestant, opener: Opener, database: Path, expected: str
-) -> float:
+def _resume_in_fresh_process(contestant: Contestant, database: Path, expected: str) -> float:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(_resume, contestant, opener, database, expected).result()
+        return pool.submit(_resume, contestant, database, expected).result()
 
 
-def _resume(contestant: Contestant, opener: Opener, database: Path, expected: str) -> float:
+def _resume(contestant: Contestant, database: Path, expected: str) -> float:
     """Return the milliseconds from opening the database to the state, imports not counted."""
     model = ScriptedModel(turns=[])
     contestant.build(model, None)
     start = time.perf_counter()
-    with opener(database) as saver:
+    with open_saver(database) as saver:
         state = contestant.build(model, saver).get_state(CONFIG)
     milliseconds = (time.perf_counter() - start) * 1000
     assert files_of(state.values)[_PATH] == expected, contestant.name

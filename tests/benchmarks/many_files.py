@@ -35,7 +35,7 @@ def measure(
         (f"{operation}, {saver}", contestant): _measure(contestant, opener, given, script)
         for operation, script in _scripts(list(given), turns).items()
         for contestant in chosen
-        for saver, opener in with_savers(contestant).items()
+        for saver, opener in with_savers().items()
     }
     found = samples(measures, rounds)
     return [

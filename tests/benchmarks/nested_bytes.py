@@ -14,7 +14,7 @@ from tests.benchmarks.contestants import OURS, Contestant
 from tests.benchmarks.corpus import real_text
 from tests.benchmarks.rows import Row
 from tests.benchmarks.runs import files_of, run
-from tests.benchmarks.savers import Opener, database_bytes, open_our_sqlite, open_plain_sqlite
+from tests.benchmarks.savers import database_bytes, open_saver
 from tests.benchmarks.scripted import call
 
 __all__ = ("measure", "title")
@@ -48,21 +48,18 @@ _NESTED = (
 def measure(rounds: int = 1, files: int = 10, size: int = 47_800, writes: int = 49) -> list[Row]:
     """Return the bytes; they are the same in each round, so there is one."""
     rows = []
-    for saver, opener in (("open_sqlite", open_our_sqlite), ("SqliteSaver", open_plain_sqlite)):
-        for visits in (1, writes):
-            what = f"{saver}, {visits} visit{'s' * (visits > 1)}"
-            flat = _measure(OURS, opener, files, size, writes, visits)
-            rows.append(Row(what, OURS.name, flat / 1000, "kB"))
-            for contestant in _NESTED:
-                taken = _measure(contestant, opener, files, size, writes, visits)
-                target = _TARGET if contestant is _NESTED[0] else None
-                rows.append(Row(what, contestant.name, taken / 1000, "kB", taken / flat, target))
+    for visits in (1, writes):
+        what = f"{visits} visit{'s' * (visits > 1)}"
+        flat = _measure(OURS, files, size, writes, visits)
+        rows.append(Row(what, OURS.name, flat / 1000, "kB"))
+        for contestant in _NESTED:
+            taken = _measure(contestant, files, size, writes, visits)
+            target = _TARGET if contestant is _NESTED[0] else None
+            rows.append(Row(what, contestant.name, taken / 1000, "kB", taken / flat, target))
     return rows
 
 
-def _measure(
-    contestant: Contestant, opener: Opener, files: int, size: int, writes: int, visits: int
-) -> int:
+def _measure(contestant: Contestant, files: int, size: int, writes: int, visits: int) -> int:
     given: dict[str, str] | None = {f"/src/{n}.py": real_text(n, size) for n in range(files)}
     turns = [
         call("write_file", file_path=f"/out/{n}.md", content=real_text(1_000 + n, 200))
@@ -71,7 +68,7 @@ def _measure(
     each = writes // visits
     with TemporaryDirectory() as directory:
         database = Path(directory, "bench.db")
-        with opener(database) as saver:
+        with open_saver(database) as saver:
             for first in range(0, writes, each):
                 _, state = run(contestant, saver, turns[first : first + each], given)
                 given = None

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
-from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Checkpointer
 
 from langgraph_filesystem import open_sqlite
@@ -14,8 +13,7 @@ __all__ = (
     "Opener",
     "database_bytes",
     "open_no_saver",
-    "open_our_sqlite",
-    "open_plain_sqlite",
+    "open_saver",
     "write_back",
 )
 
@@ -30,19 +28,10 @@ def open_no_saver(path: Path) -> Iterator[Checkpointer]:
 
 
 @contextmanager
-def open_our_sqlite(path: Path) -> Iterator[Checkpointer]:
-    """Open the saver that the package offers."""
+def open_saver(path: Path) -> Iterator[Checkpointer]:
+    """Open LangGraph's `SqliteSaver`, tuned as `open_sqlite` tunes it, for every contestant."""
     with open_sqlite(path) as (checkpointer, _):
         yield checkpointer
-
-
-@contextmanager
-def open_plain_sqlite(path: Path) -> Iterator[Checkpointer]:
-    """Open LangGraph's saver with the pragmas that ours has: the default waits for the disk."""
-    with closing(sqlite3.connect(path, check_same_thread=False)) as connection:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        yield SqliteSaver(connection)
 
 
 def database_bytes(path: Path) -> int:

@@ -34,7 +34,7 @@ def measure(
     measures = {
         (contestant, saver): _measure(contestant, opener, turns)
         for contestant in chosen
-        for saver, opener in with_savers(contestant).items()
+        for saver, opener in with_savers().items()
     }
     found = samples(measures, rounds)
     return [

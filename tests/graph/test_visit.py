@@ -4,11 +4,11 @@ import operator
 from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
-from langgraph._internal._typing import MISSING
 from langgraph.channels import BinaryOperatorAggregate
 from langgraph.types import Command, Overwrite
 
 from langgraph_filesystem.parent import Parent
+from langgraph_filesystem.state.langgraph_internals import MISSING
 from langgraph_filesystem.state.seeded import seeded
 from langgraph_filesystem.visit import Visit
 

@@ -1,23 +1,19 @@
-"""Deployment: `langgraph.json` on a real server, its databases, `make dev`, and the image."""
+"""Deployment: `langgraph.json` on a real server, a restart, `make dev`, and the image."""
 
 import json
 import os
 import re
 import shutil
-import sqlite3
 import subprocess
 import sys
 import time
-import tomllib
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
-from tests.databases import uri_of
 from tests.server.driving import typed
 from tests.server.serving import OFFLINE, ROOT, Server, configuration, serving, stop
 
@@ -32,46 +28,22 @@ def do(server: Server, thread: str, commands: str) -> dict[str, Any]:
     return state
 
 
-def test_a_thread_outlives_the_server_in_one_file_of_sqlite(tmp_path: Path) -> None:
-    database = tmp_path / "kept" / "threads.sqlite"
-    with serving(tmp_path / "work", LANGGRAPH_FILESYSTEM_SQLITE=str(database)) as server:
+def test_threads_and_memories_outlive_the_server(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
         thread = server.sync.threads.create()["thread_id"]
-        do(server, thread, "write_file /a.txt one")
+        do(server, thread, "write_file /a.txt one\n\nwrite_file /memories/b.txt kept")
         server.sync.store.put_item(("notes",), "k", {"is": "kept"})
-    with serving(tmp_path / "work", LANGGRAPH_FILESYSTEM_SQLITE=str(database)) as server:
-        state = do(server, thread, "edit_file /a.txt one two\nread_file /a.txt")
+        before = server.sync.threads.get_history(thread, limit=100)
+    with serving(tmp_path) as server:
+        assert server.sync.threads.get_history(thread, limit=100) == before
+        state = do(server, thread, "edit_file /a.txt one two\n\nread_file /memories/b.txt")
         item = server.sync.store.get_item(("notes",), "k")
-        log = server.log()
+        assert "custom checkpointer" not in server.log().lower()
     assert state["files"]["/a.txt"]["content"] == "two"
+    assert "kept" in state["messages"][-2]["content"]
     assert item["value"] == {"is": "kept"}
-    assert "Using custom checkpointer: ServedSqliteSaver" in log
-    assert "Custom checkpointer missing" not in log
-    with sqlite3.connect(database) as connection:
-        [(count,)] = connection.execute("SELECT count(*) FROM checkpoints")
-    connection.close()
-    assert count > 10
-    left = {path.name for path in (tmp_path / "work").iterdir()}
+    left = {path.name for path in tmp_path.iterdir()}
     assert left == {"langgraph.json", "server.log", ".langgraph_api"}
-    assert not list((tmp_path / "work").rglob("*.sqlite"))
-
-
-def test_one_variable_switches_to_postgresql(tmp_path: Path) -> None:
-    uri = uri_of(tmp_path)
-    with serving(tmp_path / "work", LANGGRAPH_FILESYSTEM_POSTGRES=uri) as server:
-        thread = server.sync.threads.create()["thread_id"]
-        do(server, thread, "write_file /a.txt one")
-        state = do(server, thread, "edit_file /a.txt one two\n\nls /")
-        server.sync.store.put_item(("notes",), "k", {"is": "kept"})
-        threads: Any = server.sync.threads
-        copied = threads.get_state(threads.copy(thread)["thread_id"])
-    assert state["files"]["/a.txt"]["content"] == "two"
-    assert copied["values"]["files"] == state["files"]
-    with psycopg.connect(uri) as connection:
-        for table in ("checkpoints", "checkpoint_writes", "store"):
-            found = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
-            assert found
-            assert found[0] > 0, table
-    assert not list((tmp_path / "work").rglob("*.sqlite"))
 
 
 @pytest.fixture
@@ -118,9 +90,8 @@ def test_make_dev_says_where_studio_finds_the_server(
 def test_the_configuration_is_valid_and_names_modules() -> None:
     config = configuration()
     assert config["graphs"] == {"agent": "langgraph_filesystem.deploy:agent"}
-    # The server splits this one at the last dot.
-    assert config["checkpointer"] == {"path": "langgraph_filesystem.persistence.checkpointer"}
-    assert config["store"] == {"path": "langgraph_filesystem.persistence.store"}
+    # The server brings its own, which on the Platform is a database that all replicas share.
+    assert not config.keys() & {"checkpointer", "store"}
     checked = subprocess.run(
         [sys.executable, "-m", "langgraph_cli", "validate", "-c", str(ROOT / "langgraph.json")],
         env={**os.environ, **OFFLINE},
@@ -129,15 +100,6 @@ def test_the_configuration_is_valid_and_names_modules() -> None:
     )
     assert checked.returncode == 0, checked.stderr
     assert "warning" not in (checked.stdout + checked.stderr).lower()
-
-
-def test_the_image_can_be_switched_to_postgresql() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extra = {re.split(r"[~><=]", line)[0] for line in project["optional-dependencies"]["postgres"]}
-    listed = {re.split(r"[~><=]", line)[0] for line in configuration()["dependencies"]}
-    assert extra <= listed
-    # The generated Dockerfile hands them to a shell without quotes.
-    assert not [line for line in configuration()["dependencies"] if re.search(r"[<>|&; ]", line)]
 
 
 @pytest.fixture(scope="module")
@@ -171,8 +133,6 @@ def test_the_image_installs_the_package_and_names_its_modules(dockerfile: str) -
     variables = dict(re.findall(r"^ENV (\w+)='(.*)'$", dockerfile, re.MULTILINE))
     assert {name: json.loads(value) for name, value in variables.items()} == {
         "LANGSERVE_GRAPHS": {"agent": "langgraph_filesystem.deploy:agent"},
-        "LANGGRAPH_CHECKPOINTER": {"path": "langgraph_filesystem.persistence.checkpointer"},
-        "LANGGRAPH_STORE": {"path": "langgraph_filesystem.persistence.store"},
     }
 
 
@@ -182,7 +142,7 @@ def test_the_steps_of_the_image_leave_a_package_that_imports(
     steps = re.findall(r"^RUN (.*uv pip (?:un)?install .*)$", dockerfile, re.MULTILINE)
     # The image's own server is not ours to install.
     steps = [step for step in steps if not step.endswith("-e /api")]
-    assert len(steps) == 3, steps
+    assert len(steps) == 2, steps
     tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": tools, "VIRTUAL_ENV": str(tmp_path / "venv")}
     subprocess.run(
@@ -197,11 +157,10 @@ def test_the_steps_of_the_image_leave_a_package_that_imports(
         assert done.returncode == 0, f"{step}\n{done.stdout}\n{done.stderr}"
     site = next((tmp_path / "venv" / "lib").glob("python*/site-packages"))
     assert not list(site.glob("setuptools*"))
-    program = "import langgraph_filesystem.deploy as d, langgraph_filesystem.persistence as p, "
-    program += "langgraph_filesystem.served_postgres; print(d.graph.name, p.checkpointer.__name__)"
+    program = "import langgraph_filesystem.deploy as d; print(d.graph.name)"
     python = tmp_path / "venv" / "bin" / "python"
     done = subprocess.run([python, "-c", program], cwd=tmp_path, capture_output=True, text=True)
-    assert done.stdout.split() == ["filesystem", "checkpointer"], done.stderr
+    assert done.stdout.split() == ["filesystem"], done.stderr
 
 
 def _at_home(step: str, copied: Path) -> str:

@@ -4,7 +4,6 @@ import operator
 from typing import Any
 
 import pytest
-from langgraph._internal._typing import MISSING
 from langgraph.channels import BinaryOperatorAggregate, LastValue
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from langgraph.errors import EmptyChannelError
@@ -18,6 +17,7 @@ from langgraph_filesystem.state.channels import (
     StateChannel,
 )
 from langgraph_filesystem.state.files import merge_files
+from langgraph_filesystem.state.langgraph_internals import MISSING
 from langgraph_filesystem.state.seeded import (
     RecordedChannel,
     SeededChannel,

@@ -11,15 +11,15 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from langgraph_filesystem import create_filesystem_agent
-from langgraph_filesystem.postgres import aopen_postgres, open_postgres
+from langgraph_filesystem.persistence.postgres import aopen_postgres, open_postgres
 from tests.databases import uri_of
 from tests.scripted import ScriptedModel, answers, call, says
 
-PROCESSES, THREADS, EDITS = 10, 20, 3
+PROCESSES, THREADS, EDITS = 4, 10, 3
 
 WORKER = """
 import asyncio, json, sys
-from tests.graph.test_postgres import work
+from tests.graph.persistence.test_postgres import work
 asyncio.run(work(sys.argv[1], int(sys.argv[2])))
 """
 
@@ -56,7 +56,7 @@ def test_processes_that_begin_at_once_on_an_empty_database_all_find_its_tables(
     assert [worker.wait(timeout=120) for worker in workers] == [0] * 4
 
 
-def test_ten_processes_with_twenty_threads_each_lose_and_mix_nothing(tmp_path: Path) -> None:
+def test_processes_with_many_threads_each_lose_and_mix_nothing(tmp_path: Path) -> None:
     uri = uri_of(tmp_path)
     workers = [
         subprocess.Popen([sys.executable, "-c", WORKER, uri, str(n)]) for n in range(PROCESSES)
@@ -100,7 +100,7 @@ def test_without_the_extra_an_error_names_it(function: str) -> None:
     program = f"""
 import sys, json, asyncio
 sys.modules["psycopg_pool"] = None
-from langgraph_filesystem import postgres
+from langgraph_filesystem.persistence import postgres
 async def aopen():
     async with postgres.aopen_postgres("postgresql://"): pass
 try:

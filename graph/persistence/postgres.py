@@ -1,51 +1,41 @@
-"""A PostgreSQL database that keeps the threads and the store of an agent (extra `postgres`).
+"""`open_postgres`: a PostgreSQL database that keeps the threads and the store of an agent.
 
     with open_postgres("postgresql://...") as (checkpointer, store):
         agent = create_filesystem_agent(model, checkpointer=checkpointer, store=store)
 
-They are LangGraph's own saver and store, on a pool of connections, with their tables set up; the
-saver can prune threads too (`postgres_savers.py`). For graphs that run in many processes, or on
-many machines: one file of SQLite has one writer at a time.
+Both are LangGraph's own, `PostgresSaver` and `PostgresStore`, on a pool of connections and with
+their tables set up. Use it for graphs that run in many processes or on many machines: a SQLite file
+has one writer at a time. It needs the extra `postgres`.
 """
 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
-from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.store.base import BaseStore
+from langgraph_filesystem.persistence import Persistence
 
-__all__ = ("PostgresPersistence", "aopen_postgres", "open_postgres")
+__all__ = ("aopen_postgres", "open_postgres")
 
 _CONNECTIONS = 10
-"""At most, for each process: PostgreSQL itself takes 100 unless it is told otherwise."""
-
+"""At most, for each process. PostgreSQL itself accepts 100 by default."""
 
 _TRY = "SELECT pg_try_advisory_lock(7234982310) AS first"
-_LET = "SELECT pg_advisory_unlock(7234982310)"
+_RELEASE = "SELECT pg_advisory_unlock(7234982310)"
 _PAUSE = 0.05
-"""Processes that begin at once make the tables one after the other. They ask again and again: one
-that waits in the database would keep an index from being built there."""
-
-
-class PostgresPersistence(NamedTuple):
-    """What a graph is compiled with."""
-
-    checkpointer: BaseCheckpointSaver[Any]
-    store: BaseStore
+"""Processes that start at the same time create the tables one after the other. They poll for the
+lock: a process that waited for it in the database would block `CREATE INDEX CONCURRENTLY` there."""
 
 
 @contextmanager
-def open_postgres(uri: str, *, connections: int = _CONNECTIONS) -> Iterator[PostgresPersistence]:
-    """Open the database and yield a checkpointer and a store for graphs that are invoked."""
+def open_postgres(uri: str, *, connections: int = _CONNECTIONS) -> Iterator[Persistence]:
+    """Open the database, and yield a checkpointer and a store for `invoke` and `stream`."""
     try:
+        from langgraph.checkpoint.postgres import PostgresSaver
         from langgraph.store.postgres import PostgresStore
         from psycopg import Connection
         from psycopg_pool import ConnectionPool
-
-        from langgraph_filesystem.postgres_savers import PrunablePostgresSaver
     except ImportError as missing:
         raise _needs_extra(missing) from missing
     with ConnectionPool(
@@ -56,7 +46,7 @@ def open_postgres(uri: str, *, connections: int = _CONNECTIONS) -> Iterator[Post
         connection_class=Connection[dict[str, Any]],
         kwargs=_options(),
     ) as pool:
-        saver, store = PrunablePostgresSaver(pool), PostgresStore(pool)
+        saver, store = PostgresSaver(pool), PostgresStore(pool)
         with pool.connection() as connection:
             while not _is_first(connection.execute(_TRY).fetchone()):
                 time.sleep(_PAUSE)
@@ -64,21 +54,20 @@ def open_postgres(uri: str, *, connections: int = _CONNECTIONS) -> Iterator[Post
                 saver.setup()
                 store.setup()
             finally:
-                connection.execute(_LET)
-        yield PostgresPersistence(saver, store)
+                connection.execute(_RELEASE)
+        yield Persistence(saver, store)
 
 
 @asynccontextmanager
 async def aopen_postgres(
     uri: str, *, connections: int = _CONNECTIONS
-) -> AsyncIterator[PostgresPersistence]:
-    """Do what `open_postgres` does, for graphs that are awaited."""
+) -> AsyncIterator[Persistence]:
+    """Do the same as `open_postgres`, for `ainvoke` and `astream`."""
     try:
+        from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
         from langgraph.store.postgres import AsyncPostgresStore
         from psycopg import AsyncConnection
         from psycopg_pool import AsyncConnectionPool
-
-        from langgraph_filesystem.postgres_savers import AsyncPrunablePostgresSaver
     except ImportError as missing:
         raise _needs_extra(missing) from missing
     async with AsyncConnectionPool(
@@ -89,7 +78,7 @@ async def aopen_postgres(
         connection_class=AsyncConnection[dict[str, Any]],
         kwargs=_options(),
     ) as pool:
-        saver, store = AsyncPrunablePostgresSaver(pool), AsyncPostgresStore(pool)
+        saver, store = AsyncPostgresSaver(pool), AsyncPostgresStore(pool)
         async with pool.connection() as connection:
             while not _is_first(await (await connection.execute(_TRY)).fetchone()):
                 await asyncio.sleep(_PAUSE)
@@ -97,12 +86,12 @@ async def aopen_postgres(
                 await saver.setup()
                 await store.setup()
             finally:
-                await connection.execute(_LET)
-        yield PostgresPersistence(saver, store)
+                await connection.execute(_RELEASE)
+        yield Persistence(saver, store)
 
 
 def _options() -> dict[str, Any]:
-    """Return what LangGraph's saver and store ask of their connections."""
+    """Return the connection options that LangGraph's saver and store require."""
     from psycopg.rows import dict_row
 
     return {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
