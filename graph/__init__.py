@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from langgraph_filesystem.state.errors import FilesystemError
     from langgraph_filesystem.state.files import FileData, FileEdit, merge_files
     from langgraph_filesystem.state.schema import FilesystemState
-    from langgraph_filesystem.subgraph import filesystem_node
+    from langgraph_filesystem.subgraph.filesystem_node import filesystem_node
 
 __all__ = (
     "Choices",
@@ -82,7 +82,7 @@ _HOMES = {
     "aprune": "persistence.prune",
     "create_filesystem_agent": "agent",
     "filesystem_condition": "builder",
-    "filesystem_node": "subgraph",
+    "filesystem_node": "subgraph.filesystem_node",
     "filesystem_tools": "builder",
     "guarded": "guard",
     "merge_files": "state.files",

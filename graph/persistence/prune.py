@@ -25,7 +25,7 @@ from langgraph.graph import END
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Overwrite
 
-from langgraph_filesystem.state.io import Awaiting, Blocking, Io, finished
+from langgraph_filesystem.state.io import awaiting, call_either, run_sync
 
 __all__ = ("aprune", "prune")
 
@@ -46,16 +46,17 @@ def prune(graph: Graph, config: RunnableConfig, *, as_node: str = "model") -> in
             deleted.
     """
     rows = _rows_of(graph, {SqliteSaver: _SqliteRows, _postgres("PostgresSaver"): _PostgresRows})
-    return finished(_pruned(Blocking(), graph, config, as_node, rows), "prune")
+    return run_sync(_pruned(graph, config, as_node, rows))
 
 
 async def aprune(graph: Graph, config: RunnableConfig, *, as_node: str = "model") -> int:
     """Do the same as `prune`, with an `AsyncSqliteSaver` or an `AsyncPostgresSaver`."""
     kinds = {AsyncSqliteSaver: _SqliteRows, _postgres("AsyncPostgresSaver"): _PostgresRows}
-    return await _pruned(Awaiting(), graph, config, as_node, _rows_of(graph, kinds))
+    with awaiting():
+        return await _pruned(graph, config, as_node, _rows_of(graph, kinds))
 
 
-async def _pruned(io: Io, graph: Graph, config: RunnableConfig, as_node: str, rows: "_Rows") -> int:
+async def _pruned(graph: Graph, config: RunnableConfig, as_node: str, rows: "_Rows") -> int:
     thread = str((config.get("configurable") or {}).get("thread_id") or "")
     if not thread:
         raise ValueError('prune needs a thread: {"configurable": {"thread_id": ...}}.')
@@ -65,7 +66,7 @@ async def _pruned(io: Io, graph: Graph, config: RunnableConfig, as_node: str, ro
             f"of its nodes: {', '.join(sorted(graph.nodes))}."
         )
     place: RunnableConfig = {"configurable": {"thread_id": thread}}
-    state = await io.call(graph, "get_state", place)
+    state = await call_either(graph.get_state, graph.aget_state, place)
     if state.next:
         raise ValueError(
             f"Thread {thread!r} is not at rest: {', '.join(sorted(set(state.next)))} is to run "
@@ -76,18 +77,18 @@ async def _pruned(io: Io, graph: Graph, config: RunnableConfig, as_node: str, ro
         return 0
     deltas = [name for name, spec in graph.channels.items() if isinstance(spec, DeltaChannel)]
     whole = {name: Overwrite(state.values[name]) for name in deltas if name in state.values}
-    await io.call(graph, "update_state", place, whole, as_node)
-    if (await io.call(graph, "get_state", place)).next:
+    await call_either(graph.update_state, graph.aupdate_state, place, whole, as_node)
+    if (await call_either(graph.get_state, graph.aget_state, place)).next:
         # An edge leads on from that node, such as to `respond`: the thread was at rest before.
-        await io.call(graph, "update_state", place, None, END)
-    kept = await _needed(io, graph.checkpointer, place, deltas)
-    deleted: int = await io.call(rows, "delete", thread, kept)
+        await call_either(graph.update_state, graph.aupdate_state, place, None, END)
+    kept = await _needed(graph.checkpointer, place, deltas)
+    deleted: int = await call_either(rows.delete, rows.adelete, thread, kept)
     return deleted
 
 
-async def _needed(io: Io, saver: Any, place: RunnableConfig, deltas: Sequence[str]) -> list[str]:
+async def _needed(saver: Any, place: RunnableConfig, deltas: Sequence[str]) -> list[str]:
     """Return the newest checkpoint and those that its delta channels are rebuilt from."""
-    found = await io.call(saver, "get_tuple", place)
+    found = await call_either(saver.get_tuple, saver.aget_tuple, place)
     missing = set(deltas) & found.checkpoint["channel_versions"].keys()
     kept = []
     while found is not None:
@@ -95,7 +96,7 @@ async def _needed(io: Io, saver: Any, place: RunnableConfig, deltas: Sequence[st
         missing -= found.checkpoint["channel_values"].keys()
         if not missing or found.parent_config is None:
             break
-        found = await io.call(saver, "get_tuple", found.parent_config)
+        found = await call_either(saver.get_tuple, saver.aget_tuple, found.parent_config)
     return kept
 
 

@@ -15,19 +15,24 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot, StateUpdate
 from typing_extensions import TypedDict
 
-from langgraph_filesystem.parent import Parent
 from langgraph_filesystem.state.channels import FilesChannel
 from langgraph_filesystem.state.files import merge_files
-from langgraph_filesystem.state.io import Awaiting, Blocking, finished
+from langgraph_filesystem.state.io import awaiting, run_sync
 from langgraph_filesystem.state.langgraph_internals import (
     constructor_arguments,
     input_keys,
     reducer_of,
     saver_of,
 )
-from langgraph_filesystem.state.seeded import RecordedChannel, VisitorsSeen, can_be_seeded, seeded
-from langgraph_filesystem.stored import marked, stored_seeds
-from langgraph_filesystem.visit import Visit
+from langgraph_filesystem.subgraph.seeds import (
+    RecordedChannel,
+    VisitorsSeen,
+    can_be_seeded,
+    marked,
+    seeded,
+    stored_seeds,
+)
+from langgraph_filesystem.subgraph.visit import Parent, Visit
 
 __all__ = ("FilesystemNode", "filesystem_node")
 
@@ -181,13 +186,12 @@ class FilesystemNode(Graph):
 
     def _stored(self, config: RunnableConfig) -> Graph:
         saver = saver_of(config)
-        return self._seeded(
-            finished(stored_seeds(Blocking(), saver, config), "stored_seeds") if saver else {}
-        )
+        return self._seeded(run_sync(stored_seeds(saver, config)) if saver else {})
 
     async def _astored(self, config: RunnableConfig) -> Graph:
         saver = saver_of(config)
-        return self._seeded(await stored_seeds(Awaiting(), saver, config) if saver else {})
+        with awaiting():
+            return self._seeded(await stored_seeds(saver, config) if saver else {})
 
 
 def _attributes(graph: Graph) -> dict[str, Any]:

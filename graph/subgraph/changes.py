@@ -16,6 +16,7 @@ from langgraph_filesystem.state.files import (
 )
 
 __all__ = (
+    "SEEN",
     "ChangedFiles",
     "changed_files",
     "changed_messages",
@@ -24,6 +25,9 @@ __all__ = (
     "merge_changed",
     "whole_files",
 )
+
+SEEN = "filesystem_seen"
+"""Where a parent that has no `seen` like ours keeps what its subgraphs know about files."""
 
 Changes = dict[str, FileData | FileEdit | None]
 
@@ -42,7 +46,10 @@ class ChangedFiles(dict[str, FileData]):
     ) -> None:
         super().__init__(files)
         self.given = given
-        self._changes: Changes = dict(changes or {})
+        self._changes: SEEN = "filesystem_seen"
+"""Where a parent that has no `seen` like ours keeps what its subgraphs know about files."""
+
+Changes = dict(changes or {})
 
     @property
     def changes(self) -> Changes:

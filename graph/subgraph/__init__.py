@@ -1,0 +1,1 @@
+"""An agent as a node of another graph: `filesystem_node`."""
