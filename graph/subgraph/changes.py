@@ -46,10 +46,7 @@ class ChangedFiles(dict[str, FileData]):
     ) -> None:
         super().__init__(files)
         self.given = given
-        self._changes: SEEN = "filesystem_seen"
-"""Where a parent that has no `seen` like ours keeps what its subgraphs know about files."""
-
-Changes = dict(changes or {})
+        self._changes: Changes = dict(changes or {})
 
     @property
     def changes(self) -> Changes:

@@ -44,7 +44,7 @@ class Visit:
 
     def __init__(
         self,
-        parent: Parent,
+        parent: "Parent",
         given: Mapping[str, Any],
         *,
         seeded: Collection[str],
