@@ -13,6 +13,7 @@ from langgraph_filesystem.nodes.node import Io
 from langgraph_filesystem.nodes.once import Once
 from langgraph_filesystem.nodes.seen import Seen
 from langgraph_filesystem.nodes.settings import Settings
+from langgraph_filesystem.state import search as searching
 from langgraph_filesystem.state.backends.contents import is_text, not_text_of
 from langgraph_filesystem.state.backends.protocol import (
     ExecuteResponse,
@@ -26,11 +27,11 @@ from langgraph_filesystem.state.escapes import escaped
 from langgraph_filesystem.state.failures import attempted
 from langgraph_filesystem.state.files import FileData, Files
 from langgraph_filesystem.state.io import takes
-from langgraph_filesystem.state.locating import Locator
 from langgraph_filesystem.state.mounts import Mount
 from langgraph_filesystem.state.moved import Moved
 from langgraph_filesystem.state.moving import move
 from langgraph_filesystem.state.paths import is_within
+from langgraph_filesystem.state.search import Query
 from langgraph_filesystem.state.searches import find_files, find_lines, list_directory
 from langgraph_filesystem.state.second_paths import meant
 from langgraph_filesystem.state.view import View
@@ -175,9 +176,9 @@ class Filesystem:
         self, pattern: str, lines: list[str], *, regex: bool, ignore_case: bool
     ) -> list[int]:
         """Return where in lines that match the match begins, or -1 where that is not known."""
-        locator = Locator(pattern, regex=regex, ignore_case=ignore_case)
-        places: list[int] = await self._view.run(locator, "locate_all", lines)
-        return places
+        query = Query(pattern, regex=regex, ignore_case=ignore_case)
+        columns: list[int] = await self._view.run(searching, "locate", query, lines)
+        return columns
 
     async def execute(
         self, command: str, timeout: int | None, **options: Any

@@ -9,18 +9,17 @@ from langgraph_filesystem.nodes.answers import Answer, escaped, listed
 from langgraph_filesystem.nodes.arguments import Arguments, VirtualPath
 from langgraph_filesystem.nodes.filesystem import Filesystem
 from langgraph_filesystem.state.backends.protocol import GrepMatch, OutputMode
+from langgraph_filesystem.state.search import cut_line
 
 __all__ = ("Grep", "grep")
 
 _LIKE_A_ROW = re.compile(r":\d+(?::|$)")
-_LINE = 1_000
-"""Characters of a line that are shown; `read_file` shows the rest."""
-_BEFORE = 400
-"""How many of them are before the match, if it is not at the beginning."""
+_LONG = 1_000
+"""Characters of a line that is cut, at the least."""
 
 
 class Grep(Arguments):
-    """Search the text of files, line by line. The pattern is taken as it is unless `regex` is set.
+    """Search the text of files, line by line. The pattern is plain text unless `regex` is set.
     The default reply names the files that match; `content` gives the lines as `path:line:text`,
     `count` the number of matching lines of each file. Line numbers are those of `read_file`.
     """
@@ -32,7 +31,7 @@ class Grep(Arguments):
     ] = None
     output_mode: Annotated[OutputMode, Field(description="What to return.")] = "files_with_matches"
     regex: Annotated[bool, Field(description="Take the pattern as a regex.")] = False
-    ignore_case: Annotated[bool, Field(description="Let capitals match small letters.")] = False
+    ignore_case: Annotated[bool, Field(description="Ignore case.")] = False
     context: Annotated[
         int, Field(ge=0, le=50, description="Lines to show around each match, in `content`.")
     ] = 0
@@ -65,19 +64,16 @@ async def _shortened(
 ) -> list[GrepMatch]:
     """Return the matches in the order of their places, long lines cut around what matches."""
     matches = sorted(matches, key=lambda match: (match["path"], match["line"]))
-    long = [match for match in matches if len(match["text"]) > _LINE]
-    if not long:
-        return matches
+    # Our own backends cut long lines themselves, as they know where the match is.
+    long = [match for match in matches if cut_line(match["text"]) != match["text"]]
     # More of them don't fit into the answer, and a regex takes its time for each.
-    lines = [match["text"] for match in long[: filesystem.budget // _LINE + 1]]
-    how = {"regex": args.regex, "ignore_case": args.ignore_case}
-    places = iter(await filesystem.locate(args.pattern, lines, **how))
-    return [
-        {**match, "text": _cut(match["text"], next(places, 0))}
-        if len(match["text"]) > _LINE
-        else match
-        for match in matches
-    ]
+    lines = [match["text"] for match in long[: filesystem.budget // _LONG + 1]]
+    if lines:
+        how = {"regex": args.regex, "ignore_case": args.ignore_case}
+        columns = iter(await filesystem.locate(args.pattern, lines, **how))
+        for match in long:
+            match["text"] = cut_line(match["text"], next(columns, 0))
+    return matches
 
 
 def _rows(args: Grep, counts: dict[str, int], matches: list[GrepMatch]) -> list[str]:
@@ -96,7 +92,7 @@ def _rows_with_context(matches: list[GrepMatch]) -> list[str]:
     for match in matches:
         beside = [*match.get("context_before", ()), *match.get("context_after", ())]
         for line in beside:
-            lines.setdefault((match["path"], line["line"]), ("-", _cut(line["text"])))
+            lines.setdefault((match["path"], line["line"]), ("-", cut_line(line["text"])))
         lines[match["path"], match["line"]] = (":", match["text"])
     rows: list[str] = []
     last: tuple[str, int] | None = None
@@ -110,16 +106,6 @@ def _rows_with_context(matches: list[GrepMatch]) -> list[str]:
 
 def _row(path: str, line: int, mark: str, text: str) -> str:
     return f"{_unmistakable(path)}{mark}{line}{mark}{escaped(text)}"
-
-
-def _cut(text: str, place: int = 0) -> str:
-    """Return so much of a line as is shown, with a place in it."""
-    if len(text) <= _LINE:
-        return text
-    start = max(0, min(place - _BEFORE, len(text) - _LINE))
-    before = f"[{start:,} characters ...] " if start else ""
-    after = f" [... {len(text):,} characters]" if start + _LINE < len(text) else ""
-    return f"{before}{text[start : start + _LINE]}{after}"
 
 
 def _unmistakable(path: str) -> str:
