@@ -12,10 +12,12 @@ are sorted by path and number. When the time is up, the answer is what was found
 note.
 """
 
+import contextlib
 import os
 import stat
 import time
 from collections.abc import Iterator
+from itertools import islice
 
 from langgraph_filesystem.state.backends.disk.left_out import LeftOut
 from langgraph_filesystem.state.backends.disk.python_engine import (
@@ -37,8 +39,11 @@ from langgraph_filesystem.state.search import Query, Text, check_query, search_t
 
 __all__ = ("grep",)
 
-_GRACE = 2.0
-"""Seconds to search the files that `rg` has found when the time is up."""
+_RIPGREP_SHARE = 0.75
+"""How much of the time `rg` may use: the files that it finds are still to be searched."""
+_FIRST_FILES = 200
+"""Files that are searched before `rg` is asked, if few lines are wanted. Measured on 10,000 files
+with a common text: 1 ms instead of 60."""
 
 
 def grep(
@@ -57,8 +62,7 @@ def grep(
     handle = jail.open(search.path, os.O_RDONLY)
     try:
         texts = search.texts(handle, find_ripgrep() if use_ripgrep else None)
-        seconds = max(search.deadline - time.monotonic(), _GRACE)
-        result = search_texts(texts, query, min(seconds, time_limit))
+        result = search_texts(texts, query, time_limit)
     except OSError as error:
         raise jail.explain(search.path, error) from None
     finally:
@@ -82,7 +86,7 @@ class _Search:
         time_limit: float,
     ) -> None:
         self.path = path
-        self.deadline = time.monotonic() + time_limit
+        self._deadline = time.monotonic() + time_limit
         self.left_out = LeftOut(time_limit, max_file_size)
         self._jail = jail
         self._query = query
@@ -99,32 +103,40 @@ class _Search:
         return read_texts(self._jail, self._paths(handle, program), self.left_out)
 
     def _paths(self, handle: int, program: str | None) -> Iterator[str]:
+        """Yield the files that may have lines that match, sorted."""
+        paths = walk(self._jail, self.path, self._glob, self.left_out, self._deadline)
+        last = ""
         if program and understands(self._query):
-            try:
-                return iter(self._candidates(handle, program))
-            except RipgrepFailed:
-                pass  # Python needs more time, and nothing else
-        return walk(self._jail, self.path, self._glob, self.left_out, self.deadline)
+            if self._query.max_count is not None:
+                for last in islice(paths, _FIRST_FILES):
+                    yield last
+            # Where `rg` fails, Python goes on with all files: it only needs more time.
+            with contextlib.suppress(RipgrepFailed):
+                paths = iter(self._candidates(handle, program, last))
+        yield from paths
 
-    def _candidates(self, handle: int, program: str) -> list[str]:
-        limit, seconds = self.left_out.max_file_size, self.deadline - time.monotonic()
+    def _candidates(self, handle: int, program: str, after: str) -> list[str]:
+        seconds = _RIPGREP_SHARE * (self._deadline - time.monotonic())
+        limit = self.left_out.max_file_size
         found = find_candidates(program, self._query, handle, limit, seconds)
         self.left_out.is_late = found.is_late
         for name in found.unreadable:
             if self._is_visible(name):
                 self.left_out.unreadable.add(self._top + name)
-        for path in self._wanted(found.large):
+        for path in self._wanted(found.large, after):
             self.left_out.large.add(path)
-        return list(self._wanted(found.names))
+        return list(self._wanted(found.names, after))
 
-    def _wanted(self, names: list[str]) -> Iterator[str]:
-        """Yield the paths of files that the search is about; note those that have none."""
+    def _wanted(self, names: list[str], after: str) -> Iterator[str]:
+        """Yield the paths of files that the search is about; note files that have no path."""
         for name in names:
-            if (self._glob is None or self._glob.matches(name)) and self._is_visible(name):
-                if can_name(self._jail, self._top + name):
-                    yield self._top + name
+            path = self._top + name
+            is_match = self._glob is None or self._glob.matches(name)
+            if is_match and path > after and self._is_visible(name):
+                if can_name(self._jail, path):
+                    yield path
                 else:
-                    self.left_out.unnameable.add(self._top + name)
+                    self.left_out.unnameable.add(path)
 
     def _is_visible(self, name: str) -> bool:
         """Say whether a path from the top leads through no file of ours."""

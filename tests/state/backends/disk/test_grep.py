@@ -383,6 +383,16 @@ def test_a_search_stops_at_its_limit_and_returns_the_first_lines(
         assert len(result.matches or ()) == (sum(counts.values()) if mode == "content" else 0)
 
 
+def test_the_first_lines_are_the_same_in_a_tree_of_many_files(place: Place, jail: Jail) -> None:
+    write(place.root, {f"{number:03}": "x" * (number % 9) + "\nfoo\n" for number in range(450)})
+    write(place.root, {"000": "x" * (LIMIT + 1)})
+    for most in (1, 100, 300, 448, 449, 450):
+        found = both(jail, Query("foo", max_count=most))
+        assert sum((found.counts or {}).values()) == min(most, 449)
+        assert found.truncated is (most < 449)
+    assert str(found.note).endswith("`path`): /000.")
+
+
 def test_more_lines_than_any_answer_holds_are_cut(place: Place, jail: Jail) -> None:
     write(place.root, {"a": "foo\n" * 15_000, "b": "foo\n" * 15_000, "c": "foo\n"})
     result = both(jail, Query("foo"))
