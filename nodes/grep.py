@@ -15,15 +15,15 @@ from langgraph_filesystem.nodes.answers import (
 )
 from langgraph_filesystem.state.backends.file_store import Query
 from langgraph_filesystem.state.backends.protocol import GrepMatch, OutputMode
+from langgraph_filesystem.state.backends.search import cut_line, locate
+from langgraph_filesystem.state.io import in_thread
 from langgraph_filesystem.state.workspace.workspace import Workspace
 
 __all__ = ("Grep", "grep")
 
 _LIKE_A_ROW = re.compile(r":\d+(?::|$)")
-_LINE = 1_000
-"""Characters of a line that are shown; `read_file` shows the rest."""
-_BEFORE = 400
-"""How many of them are before the match, if it is not at the beginning."""
+_LONG = 1_000
+"""A line that is cut has at least this many characters."""
 
 
 class Grep(Arguments):
@@ -38,9 +38,7 @@ class Grep(Arguments):
         str | None, Field(description="Search only files that match, such as `*.py`.")
     ] = None
     output_mode: Annotated[OutputMode, Field(description="What to return.")] = "files_with_matches"
-    regex: Annotated[bool, Field(description="The pattern is a regex in Python syntax.")] = (
-        False
-    )
+    regex: Annotated[bool, Field(description="The pattern is a regex in Python syntax.")] = False
     ignore_case: Annotated[bool, Field(description="Ignore case.")] = False
     context: Annotated[
         int, Field(ge=0, le=50, description="Lines to show around each match, in `content`.")
@@ -66,27 +64,24 @@ async def grep(args: Grep, workspace: Workspace) -> Answer:
     if not counts:
         none = f"No line in {escaped(args.path)} matches {escaped(args.pattern[:200])}."
         return Answer("\n".join([none, *notes]), artifact)
-    matches = await _shortened(args, found.matches or [], workspace)
+    matches = await _shortened(args, found.matches or [], workspace.limits.characters)
     text, left_out = listed(_rows(args, counts, matches), workspace.limits.characters, "lines")
     return Answer("\n".join([text, *notes]), {**artifact, "left_out": left_out})
 
 
-async def _shortened(args: Grep, matches: list[GrepMatch], workspace: Workspace) -> list[GrepMatch]:
-    """Return the matches in the order of their places, long lines cut around what matches."""
+async def _shortened(args: Grep, matches: list[GrepMatch], budget: int) -> list[GrepMatch]:
+    """Sort the matches, and cut long lines around the match."""
     matches = sorted(matches, key=lambda match: (match["path"], match["line"]))
-    long = [match for match in matches if len(match["text"]) > _LINE]
-    if not long:
-        return matches
+    # Our own backends cut long lines themselves, as they know where the match is.
+    long = [match for match in matches if cut_line(match["text"]) != match["text"]]
     # More of them don't fit into the answer, and a regex takes its time for each.
-    lines = [match["text"] for match in long[: workspace.limits.characters // _LINE + 1]]
-    how = {"regex": args.regex, "ignore_case": args.ignore_case}
-    places = iter(await workspace.locate(args.pattern, lines, **how))
-    return [
-        {**match, "text": _cut(match["text"], next(places, 0))}
-        if len(match["text"]) > _LINE
-        else match
-        for match in matches
-    ]
+    lines = [match["text"] for match in long[: budget // _LONG + 1]]
+    if lines:
+        query = Query(args.pattern, args.regex, args.ignore_case)
+        columns = iter(await in_thread(locate, query, lines))
+        for match in long:
+            match["text"] = cut_line(match["text"], next(columns, 0))
+    return matches
 
 
 def _rows(args: Grep, counts: dict[str, int], matches: list[GrepMatch]) -> list[str]:
@@ -105,7 +100,7 @@ def _rows_with_context(matches: list[GrepMatch]) -> list[str]:
     for match in matches:
         beside = [*match.get("context_before", ()), *match.get("context_after", ())]
         for line in beside:
-            lines.setdefault((match["path"], line["line"]), ("-", _cut(line["text"])))
+            lines.setdefault((match["path"], line["line"]), ("-", cut_line(line["text"])))
         lines[match["path"], match["line"]] = (":", match["text"])
     rows: list[str] = []
     last: tuple[str, int] | None = None
@@ -119,16 +114,6 @@ def _rows_with_context(matches: list[GrepMatch]) -> list[str]:
 
 def _row(path: str, line: int, mark: str, text: str) -> str:
     return f"{_unmistakable(path)}{mark}{line}{mark}{escaped(text)}"
-
-
-def _cut(text: str, place: int = 0) -> str:
-    """Return so much of a line as is shown, with a place in it."""
-    if len(text) <= _LINE:
-        return text
-    start = max(0, min(place - _BEFORE, len(text) - _LINE))
-    before = f"[{start:,} characters ...] " if start else ""
-    after = f" [... {len(text):,} characters]" if start + _LINE < len(text) else ""
-    return f"{before}{text[start : start + _LINE]}{after}"
 
 
 def _unmistakable(path: str) -> str:

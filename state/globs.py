@@ -5,16 +5,13 @@
   directory that is searched. A leading `/` anchors it there.
 - Names that begin with a dot are matched like any other.
 
->>> match = compile_glob("src/**/*.{py,md}")
->>> match("src/a/b.py"), match("src/c.md"), match("d.py")
+>>> glob = Glob("src/**/*.{py,md}")
+>>> glob.matches("src/a/b.py"), glob.matches("src/c.md"), glob.matches("d.py")
 (True, True, False)
 
 A pattern is matched name by name, and what stands between two `**` at the first place where it
-fits: no pattern tries a path in more ways than it has names. One regex for the whole path would try
-a path of 100 names in millions of ways for four `**`.
-
-`GlobWalk` is the same pattern for somebody who goes from directory to directory: it says which of
-them can't hold a match, and matches the names of a directory all at once.
+fits, so no pattern tries a path in more ways than it has names. One regex for the whole path would
+try a path of 100 names in millions of ways for four `**`.
 """
 
 import re
@@ -26,95 +23,52 @@ from wcmatch import glob as wcglob
 
 from langgraph_filesystem.state.errors import PatternRefused
 
-__all__ = ("GlobWalk", "Places", "compile_glob")
+__all__ = ("Glob", "compile_glob")
 
 _FLAGS = wcglob.DOTGLOB | wcglob.FORCEUNIX
 _MAX_LENGTH = 1_000
 _MAX_ALTERNATIVES = 256
 """How many patterns the braces may stand for: a brace bomb is an error, not a hang."""
 _MAX_CROSSINGS = 32
-"""How many `**` a pattern may have: more of them are a mistake, or malice."""
+"""How many `**` a pattern may have."""
 
 _PLAIN = re.compile(r"[\w. -]+")
 """Characters that mean themselves."""
 
 NameTest = Callable[[str], object]
-Choice = Callable[[list[str]], list[str]]
-Places = frozenset[int]
-"""How far into a pattern the names of a directory have led: the parts its entries may match."""
 
 
 def compile_glob(pattern: str) -> Callable[[str], bool]:
     """Return a function that says whether a relative path matches the pattern."""
-    tests = [_path_test(parts) for parts in _alternatives(pattern)]
-    return tests[0] if len(tests) == 1 else lambda path: any(test(path) for test in tests)
+    return Glob(pattern).matches
 
 
-class GlobWalk:
-    """A pattern for a walk: `start` is where the top directory is, `enter` goes down by a name."""
+class Glob:
+    """A pattern. Paths are relative to the directory that is searched."""
 
     def __init__(self, pattern: str) -> None:
-        alternatives = _alternatives(pattern)
-        self._parts: list[str] = []
-        self._last: set[int] = set()
-        starts = set()
-        for parts in alternatives:
-            starts.add(len(self._parts))
-            self._parts += parts
-            self._last.add(len(self._parts) - 1)
-        self.start = self._with_next(starts) if alternatives[0] else Places()
-        self._entered: dict[Places, Places] = {}
-        self._choices: dict[Places, Choice] = {}
-        self.fixed = _fixed(alternatives[0]) if len(alternatives) == 1 else []
-        """The names of the directories that every match lies in, the top one first."""
-        self.names = sorted({parts[-1] for parts in alternatives if parts})
-        """Patterns of which the name of every match fits one."""
+        self._alternatives = _alternatives(pattern)
+        tests = [_path_test(parts) for parts in self._alternatives]
+        self.matches: Callable[[str], bool] = (
+            tests[0] if len(tests) == 1 else lambda path: any(test(path) for test in tests)
+        )
+        """Says whether the path of a file matches."""
 
-    def enter(self, places: Places, name: str) -> Places:
-        """Return the places for a directory in a directory; none if it can't hold a match."""
-        if (known := self._entered.get(places)) is not None:
-            return known
-        steps = {place for place in places - self._last if self._parts[place] != "**"}
-        stays = places - steps - self._last
-        moved = {place + 1 for place in steps if _name_test(self._parts[place])(name)}
-        entered = self._with_next({*stays, *moved})
-        if not steps:  # then it is the same for every name
-            self._entered[places] = entered
-        return entered
-
-    def chosen(self, places: Places, names: list[str]) -> list[str]:
-        """Return the names of files in a directory that match."""
-        choice = self._choices.get(places)
-        if choice is None:
-            patterns = [self._parts[place] for place in sorted(places & self._last)]
-            choice = self._choices[places] = _choice(patterns)
-        return choice(names)
-
-    def _with_next(self, places: set[int]) -> Places:
-        """Add what is behind a `**`, which may stand for no directory at all."""
-        pending = list(places)
-        while pending:
-            place = pending.pop()
-            if self._parts[place] == "**" and place + 1 not in places:
-                places.add(place + 1)
-                pending.append(place + 1)
-        return Places(places)
+    def may_hold(self, directory: str) -> bool:
+        """Say whether files that match may lie somewhere below a directory."""
+        names = directory.split("/") if directory else []
+        return any(_may_hold(parts, names) for parts in self._alternatives)
 
 
-def _choice(patterns: list[str]) -> Choice:
-    """Return what picks the names that match one of the patterns."""
-    if not patterns:
-        return lambda names: []
-    if "*" in patterns:
-        return lambda names: names
-    if all(map(_suffix, patterns)):
-        # Measured on 100,000 names: a quarter of the time of a call for each.
-        suffixes = tuple(pattern[1:] for pattern in patterns)
-        return lambda names: [name for name in names if name.endswith(suffixes)]
-    tests = [_name_test(pattern) for pattern in patterns]
-    if len(tests) == 1:
-        return lambda names: list(filter(tests[0], names))
-    return lambda names: [name for name in names if any(test(name) for test in tests)]
+def _may_hold(parts: Sequence[str], directories: Sequence[str]) -> bool:
+    for place, name in enumerate(directories):
+        if place >= len(parts) - 1:
+            return False
+        if parts[place] == "**":
+            return True
+        if not _name_test(parts[place])(name):
+            return False
+    return bool(parts)
 
 
 def _alternatives(pattern: str) -> list[list[str]]:
@@ -154,11 +108,6 @@ def _parts(pattern: str, anywhere: bool) -> list[str]:
     if parts[-1] == "**":
         parts.append("*")  # `src/**` is what lies below `src`, not `src` itself
     return ["**", *parts] if anywhere else parts
-
-
-def _fixed(parts: Sequence[str]) -> list[str]:
-    first = next((at for at, part in enumerate(parts) if not _PLAIN.fullmatch(part)), len(parts))
-    return list(parts[: min(first, len(parts) - 1)])
 
 
 def _path_test(parts: Sequence[str]) -> Callable[[str], bool]:

@@ -1,17 +1,18 @@
-"""Searching for a backend that can't search so itself: its files are fetched and searched here."""
+"""Searching the files of a backend that can't do it itself: they are fetched and searched here."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from langgraph_filesystem.state import search as searching
+from langgraph_filesystem.state.backends.contents import is_binary
 from langgraph_filesystem.state.backends.protocol import FileInfo, GrepResult
 from langgraph_filesystem.state.errors import Unsupported
-from langgraph_filesystem.state.fetching import Fetched
 from langgraph_filesystem.state.globs import compile_glob
 from langgraph_filesystem.state.inventories import find_all
 from langgraph_filesystem.state.mounts import Mount
-from langgraph_filesystem.state.search import Query, search
+from langgraph_filesystem.state.search import Query
 from langgraph_filesystem.state.view import View
 
 __all__ = ("search_fetched",)
@@ -23,8 +24,6 @@ _MAX_SIZE = 10_000_000
 _BATCH = 64
 _BATCH_SIZE = 8_000_000
 """Files, and bytes where the backend says how large they are, that are fetched at once."""
-_HEAD = 8_192
-"""A NUL among so many bytes at the beginning makes a file binary, as for `grep` and `git`."""
 
 
 async def search_fetched(
@@ -38,8 +37,11 @@ async def search_fetched(
     for batch in _batches(small):
         found = await view.fetch(mount, start, batch)
         left_out += sum(it.content is None for it in found)
-        texts = _Texts([(mount.inner(path), it) for path, it in zip(batch, found, strict=True)])
-        _add(total, await view.run(texts, "search", _rest(query, total)))
+        texts = (
+            (mount.inner(path), _text(it.content)) for path, it in zip(batch, found, strict=True)
+        )
+        pairs = [(path, text) for path, text in texts if text is not None]
+        _add(total, await view.run(searching, "search", pairs, _rest(query, total)))
         if total.truncated:
             break
         if time.monotonic() > deadline:
@@ -49,17 +51,6 @@ async def search_fetched(
     if left_out and not total.note:
         total.note = f"{left_out:,} files are too large or could not be read, and were left out."
     return total
-
-
-class _Texts:
-    """Texts that are searched where nothing waits for it."""
-
-    def __init__(self, files: list[tuple[str, Fetched]]) -> None:
-        self._files = files
-
-    def search(self, query: Query) -> GrepResult:
-        texts = ((path, _text(found.content)) for path, found in self._files)
-        return search([(path, text) for path, text in texts if text is not None], query)
 
 
 async def _candidates(
@@ -128,7 +119,7 @@ def _batches(files: Sequence[FileInfo]) -> Iterator[list[str]]:
 
 
 def _text(content: bytes | None) -> str | None:
-    if content is None or b"\0" in content[:_HEAD]:
+    if content is None or is_binary(content):
         return None
     try:
         return content.decode()

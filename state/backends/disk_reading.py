@@ -14,8 +14,9 @@ from langgraph_filesystem.state.backends.contents import (
     modified_at,
     read_whole,
 )
+from langgraph_filesystem.state.backends.disk.grep import grep
+from langgraph_filesystem.state.backends.disk.walk import find_files
 from langgraph_filesystem.state.backends.disk_listing import list_directory
-from langgraph_filesystem.state.backends.disk_search import grep
 from langgraph_filesystem.state.backends.jail import Jail
 from langgraph_filesystem.state.backends.marks import Memory
 from langgraph_filesystem.state.backends.pages import Page, Window, cut_page, read_page
@@ -30,8 +31,6 @@ from langgraph_filesystem.state.backends.protocol import (
 from langgraph_filesystem.state.backends.refusals import explain
 from langgraph_filesystem.state.backends.reporting import reporting
 from langgraph_filesystem.state.backends.reports import error_code
-from langgraph_filesystem.state.backends.sizes import Sizes
-from langgraph_filesystem.state.backends.trees import glob_files
 from langgraph_filesystem.state.errors import FilesystemError, NotText
 from langgraph_filesystem.state.search import Query
 
@@ -52,7 +51,6 @@ class DiskReading:
         self._jail = jail
         self._limit = limit
         self._memory = Memory()
-        self._sizes = Sizes()
 
     @reporting(LsResult)
     def ls(self, path: str) -> LsResult:
@@ -83,7 +81,7 @@ class DiskReading:
     @reporting(GlobResult)
     def glob(self, pattern: str, path: str | None = None) -> GlobResult:
         """Find files below a directory by a pattern."""
-        return glob_files(self._jail, pattern, path or self._jail.home)
+        return find_files(self._jail, pattern, path)
 
     @reporting(GrepResult)
     def grep(
@@ -100,8 +98,7 @@ class DiskReading:
     ) -> GrepResult:
         """Search the text files below a directory, or one file."""
         query = Query(pattern, regex, ignore_case, context, max_count, output_mode)
-        start = path or self._jail.home
-        return grep(self._jail, query, start, glob, max_file_size=self._limit, sizes=self._sizes)
+        return grep(self._jail, query, path, glob, max_file_size=self._limit)
 
     def download_files(self, paths: Sequence[str]) -> list[FileDownloadResponse]:
         """Return the bytes of files."""

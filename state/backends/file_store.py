@@ -76,6 +76,11 @@ class Query:
     max_count: int | None = None
     output_mode: OutputMode = "content"
 
+    @property
+    def is_literal(self) -> bool:
+        """Whether exactly the characters of the pattern are searched for."""
+        return not (self.regex or self.ignore_case)
+
 
 @dataclass
 class Inventory:

@@ -114,11 +114,7 @@ class StateReading:
         """Search the text files below a directory, or one file."""
         query = Query(pattern, regex, ignore_case, context, max_count, output_mode)
         needle = "" if regex or ignore_case else pattern
-        result = search(self._texts(path or "/", glob, needle), query)
-        for match in result.matches or ():
-            match["path"] = self._inner(match["path"])
-        result.counts = {self._inner(key): n for key, n in (result.counts or {}).items()}
-        return result
+        return search(self._texts(path or "/", glob, needle), query)
 
     def digest(self, file_path: str) -> str | None:
         """Return a digest of what a file holds now, or `None` where there is none."""
@@ -183,7 +179,7 @@ class StateReading:
         for found in sorted(key for key in keys if needle in files[key]["content"]):
             file = files[found]
             if file.get("encoding", "utf-8") == "utf-8" and (not matches or matches(found[skip:])):
-                yield found, file["content"]
+                yield self._inner(found), file["content"]
 
     def _info(self, key: str) -> FileInfo:
         file = self._files[key]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from wcmatch import glob as wcglob
 
 from langgraph_filesystem.state.errors import PatternRefused
-from langgraph_filesystem.state.globs import GlobWalk, Places, compile_glob
+from langgraph_filesystem.state.globs import Glob, compile_glob
 
 WCMATCH = wcglob.GLOBSTAR | wcglob.BRACE | wcglob.DOTGLOB | wcglob.FORCEUNIX
 
@@ -122,17 +122,6 @@ def test_no_pattern_fails_in_another_way_than_being_refused(pattern: str, path: 
     assert match(path) in (True, False)
 
 
-def walked(walk: GlobWalk, path: str) -> bool:
-    """Go down to a path as a walk does, and say whether it is found there."""
-    *directories, name = path.split("/")
-    places: Places = walk.start
-    for directory in directories:
-        places = walk.enter(places, directory)
-        if not places:
-            return False
-    return walk.chosen(places, ["other", name, ".x"]).count(name) == 1
-
-
 anything = st.one_of(
     patterns.map("/".join),
     parts,
@@ -141,44 +130,32 @@ anything = st.one_of(
 )
 
 
-@given(anything, st.lists(paths.map("/".join), min_size=1, max_size=4))
-def test_a_walk_finds_what_the_pattern_matches(pattern: str, candidates: list[str]) -> None:
+@given(anything, paths)
+def test_every_directory_above_a_match_may_hold_it(pattern: str, names: list[str]) -> None:
     try:
-        match = compile_glob(pattern)
+        glob = Glob(pattern)
     except PatternRefused:
         return
-    walk = GlobWalk(pattern)
-    for path in candidates:
-        assert walked(walk, path) is match(path)
-
-
-@given(anything, paths.map("/".join))
-def test_every_match_lies_where_the_walk_says(pattern: str, path: str) -> None:
-    try:
-        match = compile_glob(pattern)
-    except PatternRefused:
-        return
-    walk = GlobWalk(pattern)
-    if match(path):
-        names = path.split("/")
-        assert names[: len(walk.fixed)] == walk.fixed
-        assert any(compile_glob("/" + one)(names[-1]) for one in walk.names)
+    if glob.matches("/".join(names)):
+        assert all(glob.may_hold("/".join(names[:depth])) for depth in range(len(names)))
 
 
 @pytest.mark.parametrize(
-    ("pattern", "fixed"),
+    ("pattern", "may_hold", "may_not"),
     [
-        ("src/lib/*.py", ["src", "lib"]),
-        ("src/lib/a.py", ["src", "lib"]),
-        ("/src/**/a", ["src"]),
-        ("*.py", []),
-        ("plan.md", []),
-        ("{a,b}/c", []),
-        ("a/{b,c}/d", []),
+        ("src/lib/*.py", ["", "src", "src/lib"], ["lib", "src/a", "src/lib/a"]),
+        ("src/**/a", ["", "src", "src/a/b"], ["lib"]),
+        ("*.py", ["", "a", "a/b"], []),
+        ("{a,b}/c", ["", "a", "b"], ["c", "a/b"]),
+        ("src/", [], ["", "src"]),
     ],
 )
-def test_a_walk_knows_where_it_may_begin(pattern: str, fixed: list[str]) -> None:
-    assert GlobWalk(pattern).fixed == fixed
+def test_directories_that_can_not_hold_a_match_are_known(
+    pattern: str, may_hold: list[str], may_not: list[str]
+) -> None:
+    glob = Glob(pattern)
+    assert [path for path in may_hold if not glob.may_hold(path)] == []
+    assert [path for path in may_not if glob.may_hold(path)] == []
 
 
 def test_a_path_as_its_own_pattern_matches_itself_only_there() -> None:
@@ -190,9 +167,8 @@ def test_a_path_as_its_own_pattern_matches_itself_only_there() -> None:
     "pattern", ["**/" * 100 + "b", "**/a/" * 33 + "b", "{**/,a/}" * 8 + "**/a/" * 25 + "b"]
 )
 def test_too_many_globstars_are_refused(pattern: str) -> None:
-    for use in (compile_glob, GlobWalk):
-        with pytest.raises(PatternRefused, match=r"more than 32 `\*\*`"):
-            use(pattern)
+    with pytest.raises(PatternRefused, match=r"more than 32 `\*\*`"):
+        compile_glob(pattern)
     assert compile_glob("**/a/" * 32 + "b")("a/" * 32 + "b")
 
 
@@ -215,7 +191,7 @@ ADVERSARIAL = {
 CHILD = """
 import json, sys
 from langgraph_filesystem.state.errors import PatternRefused
-from langgraph_filesystem.state.globs import GlobWalk, Places, compile_glob
+from langgraph_filesystem.state.globs import compile_glob
 for name, (pattern, path) in json.load(sys.stdin).items():
     print(name, file=sys.stderr)
     try:

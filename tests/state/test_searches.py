@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from langgraph.store.memory import InMemoryStore
 
-from langgraph_filesystem.state.backends import StateBackend, disk_search
+from langgraph_filesystem.state.backends import StateBackend
 from langgraph_filesystem.state.backends.composite import CompositeBackend
+from langgraph_filesystem.state.backends.disk import grep as disk_grep
 from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
 from langgraph_filesystem.state.backends.protocol import GlobResult, GrepResult, LsResult
 from langgraph_filesystem.state.backends.store import StoreBackend
@@ -180,15 +181,15 @@ def test_what_a_mount_left_out_has_its_full_path(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if engine == "python":
-        monkeypatch.setattr(disk_search, "find_ripgrep", lambda: None)
+        monkeypatch.setattr(disk_grep, "find_ripgrep", lambda: None)
     mounts = {"/site": nested(site) if is_nested else site}
     note = answer(grep("x", path="/"), mounts=mounts).text.split("\n")[-1]
     assert note == (
-        f"[{at}: Files over 1,048 bytes are searched only when `path` names them; "
-        f"left out: {at}/d/large, {at}/d/other.]"
+        f"[{at}: Not searched, because larger than 1,048 bytes (search a large file by naming it "
+        f"as `path`): {at}/d/large, {at}/d/other.]"
     )
     alone = answer(grep("x", path=f"{at}/binary"), mounts=mounts).text.split("\n")[-1]
-    assert alone == f"[{at}: {at}/binary is binary, and so was not searched.]"
+    assert alone == f"[{at}: {at}/binary is binary and was not searched.]"
 
 
 @pytest.mark.parametrize(("is_nested", "at"), [(False, "/site"), (True, "/site/in")])

@@ -11,8 +11,8 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 from obstore.store import LocalStore, MemoryStore
 
-from langgraph_filesystem.state.backends import disk_search
 from langgraph_filesystem.state.backends.composite import CompositeBackend
+from langgraph_filesystem.state.backends.disk import grep as disk_grep
 from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
 from langgraph_filesystem.state.backends.remote import RemoteBackend
 from langgraph_filesystem.state.backends.sandbox import SandboxBackend
@@ -67,7 +67,7 @@ class TestFilesystemBackendWithLess(RecallConformance):
 
     @pytest.fixture(autouse=True)
     def without_rg(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(disk_search, "find_ripgrep", lambda: None)
+        monkeypatch.setattr(disk_grep, "find_ripgrep", lambda: None)
 
     def make_backend(self, tmp_path: Path) -> Any:
         return FilesystemBackend(tmp_path, resolver="walk")

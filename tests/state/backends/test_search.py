@@ -1,19 +1,32 @@
 """Searching: literally or by regex, line by line, and always to an end."""
 
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from langgraph_filesystem.state.backends.protocol import ContextLine, GrepMatch
 from langgraph_filesystem.state.errors import PatternRefused
 from langgraph_filesystem.state.lines import cut_lines
-from langgraph_filesystem.state.search import Query, search
+from langgraph_filesystem.state.backends.regex_child import (
+    RegexChild,
+    RegexFailed,
+    RegexTimeout,
+    might_backtrack,
+    rows_matching,
+)
+from langgraph_filesystem.state.backends.file_store import Query
+from langgraph_filesystem.state.backends.search import cut_line, locate, search
+from tests.state.backends.disks import children, open_handles
 
 GREP = shutil.which("grep")
 ODD_TEXTS = {
@@ -40,7 +53,6 @@ def numbers(text: str, query: Query) -> list[int]:
     return [match["line"] for match in search([("/f", text)], query).matches or ()]
 
 
-@pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS)
 @pytest.mark.parametrize(
     "query",
     [
@@ -54,31 +66,28 @@ def numbers(text: str, query: Query) -> list[int]:
     ],
     ids=lambda query: f"{query.pattern}{'/' if query.regex else ''}",
 )
-def test_line_numbers_are_those_of_the_pages_of_a_file(text: str, query: Query) -> None:
-    found = search([("/f", text)], query).matches or []
-    for match in found:
-        page = cut_lines(text, match["line"] - 1, 1)
-        assert page.first == match["line"]
-        assert page.text.removesuffix("\n") == match["text"]
+def test_line_numbers_are_those_of_the_pages_of_a_file(query: Query) -> None:
     flags = re.IGNORECASE if query.ignore_case else 0
-    pages = (cut_lines(text, at, 1) for at in range(cut_lines(text, 0, 1).total))
-    assert [match["line"] for match in found] == [
-        page.first for page in pages if re.search(query.pattern, page.text.rstrip("\n"), flags)
-    ]
+    for text in ODD_TEXTS.values():
+        found = search([("/f", text)], query).matches or []
+        pages = [cut_lines(text, at, 1) for at in range(cut_lines(text, 0, 1).total)]
+        rows = [(page.first, page.text.removesuffix("\n")) for page in pages]
+        assert [(match["line"], match["text"]) for match in found] == [
+            (number, row) for number, row in rows if re.search(query.pattern, row, flags)
+        ]
 
 
-@pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS)
 @pytest.mark.parametrize("options", [["-F"], ["-F", "-i"]], ids=" ".join)
-def test_line_numbers_are_those_of_grep(tmp_path: Path, text: str, options: list[str]) -> None:
+def test_line_numbers_are_those_of_grep(tmp_path: Path, options: list[str]) -> None:
     assert GREP is not None, "grep is on every machine that has make"
     file = tmp_path / "file"
-    file.write_bytes(text.encode())
-    done = subprocess.run(
-        [GREP, "-a", "-n", *options, "foo", str(file)], capture_output=True, check=False
-    )
-    printed = done.stdout.decode().split("\n")[:-1]
-    expected = [int(line.partition(":")[0]) for line in printed]
-    assert numbers(text, Query("foo", ignore_case="-i" in options)) == expected
+    for text in ODD_TEXTS.values():
+        file.write_bytes(text.encode())
+        command = [GREP, "-a", "-n", *options, "foo", str(file)]
+        done = subprocess.run(command, capture_output=True, check=False)
+        printed = done.stdout.decode().split("\n")[:-1]
+        expected = [int(line.partition(":")[0]) for line in printed]
+        assert numbers(text, Query("foo", ignore_case="-i" in options)) == expected
 
 
 texts = st.text(st.sampled_from("aAb\n\r\f\x85\u2028é"), max_size=30)
@@ -96,24 +105,24 @@ def test_a_literal_is_found_in_the_lines_that_hold_it(
     assert numbers(text, Query(needle, ignore_case=ignore_case)) == expected
 
 
-def test_text_that_no_terminal_can_print_reaches_the_other_process() -> None:
-    text = "\ud800x+\n\0x+\n\x1b[0m\u2028"
-    assert numbers(text, Query("x+", regex=True)) == [1, 2]
-
+# Regexes that might take for ever
 
 CATASTROPHES = {
     "nested repetition": ("(a+)+$", "a" * 60 + "b"),
     "alternatives that overlap": ("(?:a|aa)" * 60 + "b", "a" * 120),
+    "one repetition in a line of megabytes": ("a+b", "a" * 5_000_000),
 }
 CHILD = """
 import sys
 from langgraph_filesystem.state.errors import PatternRefused
-from langgraph_filesystem.state.search import Query, search
+from langgraph_filesystem.state.backends.file_store import Query
+from langgraph_filesystem.state.backends.search import search
+pattern, text, times, before = sys.argv[1:]
+files = [("/here", text * int(times))]
+if before:
+    files.insert(0, ("/before", before))
 try:
-    files = [("/here", sys.argv[2])]
-    if sys.argv[3]:
-        files.insert(0, ("/before", sys.argv[3]))
-    print(search(files, Query(sys.argv[1], regex=True)))
+    print(search(files, Query(pattern, regex=True), seconds=1))
 except PatternRefused as refused:
     print("refused", refused)
 """
@@ -121,23 +130,124 @@ except PatternRefused as refused:
 
 def searched_elsewhere(pattern: str, text: str, before: str = "") -> str:
     # In a process of its own: one that hangs can't be stopped in this one.
-    command = [sys.executable, "-c", CHILD, pattern, text, before]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    part, times = (text[0], len(text)) if len(set(text)) == 1 else (text, 1)
+    command = [sys.executable, "-c", CHILD, pattern, part, str(times), before]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.stderr == ""
-    assert "/here" in done.stdout
-    assert "nested repetitions" in done.stdout
     return done.stdout
 
 
 @pytest.mark.parametrize(("pattern", "text"), CATASTROPHES.values(), ids=CATASTROPHES)
-def test_a_catastrophic_regex_is_answered(pattern: str, text: str) -> None:
-    assert searched_elsewhere(pattern, text).startswith("refused")
+def test_a_catastrophic_regex_is_an_error_that_says_what_to_do(pattern: str, text: str) -> None:
+    told = searched_elsewhere(pattern, text)
+    assert told.startswith(f"refused The regex {pattern[:100]!r} took more than 1 s")
+    assert "without nested repetitions" in told
 
 
 def test_what_was_found_before_the_time_was_up_is_kept() -> None:
     found = searched_elsewhere("(a+)+$", "a" * 60 + "b", before="found: aa")
     assert "'text': 'found: aa'" in found
     assert "truncated=True" in found
+    assert "The search stopped after 1 s, at /here" in found
+
+
+@pytest.mark.parametrize(
+    ("pattern", "risky"),
+    [
+        *((pattern, False) for pattern in ("foo", "foo|bar", "^a.b$", "[a-z]x", r"\bfoo\b\(\)")),
+        *((pattern, True) for pattern in ("a+", "a?b", "a{2}", "(a*)*", "a++b", "(?i)a", "(a)")),
+        *((pattern, True) for pattern in (r"(a)\1", "(?=a)b", "(a|ab)(c|bcd)", r"\\(a)", r"\\+")),
+    ],
+)
+def test_only_a_plain_regex_is_matched_in_this_process(pattern: str, risky: bool) -> None:
+    assert might_backtrack(pattern) is risky
+
+
+@given(st.lists(texts, max_size=4), st.sampled_from(["a", "a|b", "^$", "A.", ".$", "[ab]é"]))
+@settings(max_examples=20, deadline=None)
+def test_a_child_process_finds_the_same(rows: list[str], pattern: str) -> None:
+    compiled = re.compile(pattern, re.IGNORECASE)
+    child = RegexChild(pattern, re.IGNORECASE, 60)
+    try:
+        assert child.rows_matching(rows) == rows_matching(compiled, rows)
+        odd = ["\ud800a", "\0a", "\x1b[0m\u2028", "\udcffa"]
+        assert child.rows_matching(odd) == rows_matching(compiled, odd)
+    finally:
+        child.close()
+
+
+def test_a_child_process_that_ends_says_why() -> None:
+    late = RegexChild("(a+)+$", 0, 0.2)
+    with pytest.raises(RegexTimeout):
+        late.rows_matching(["a" * 60 + "b"])
+    late.close()
+    before = children()
+    killed = RegexChild("a+", 0, 60)
+    [pid] = children() - before
+    signal.pidfd_send_signal(fd := os.pidfd_open(pid), signal.SIGKILL)
+    os.close(fd)
+    with pytest.raises(RegexFailed, match="status -9"):
+        killed.rows_matching(["a"])
+    killed.close()
+
+
+KILLED = """
+import os, threading, time
+from langgraph_filesystem.state.backends.regex_child import RegexChild
+from tests.state.backends.disks import children
+child = RegexChild("(a+)+$", 0, 2)
+print(*children(), flush=True)
+threading.Thread(target=child.rows_matching, args=[["a" * 60 + "b"]]).start()
+time.sleep(0.5)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_child_process_ends_when_this_one_is_killed() -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, text=True)
+    assert done.stderr == ""
+    child = Path("/proc", done.stdout.strip())
+    while child.exists() and ") Z " not in (child / "stat").read_text():
+        time.sleep(0.05)
+
+
+def test_no_search_leaves_anything_behind() -> None:
+    before = open_handles(), threading.active_count(), children()
+    for query in (Query("a+", regex=True), Query("a+", regex=True, max_count=1)):
+        search([("/a", "a\na"), ("/b", "a"), ("/c", "a")], query)
+    assert (open_handles(), threading.active_count(), children()) == before
+
+
+# Long lines
+
+
+@pytest.mark.parametrize(
+    ("pattern", "regex", "ignore_case"),
+    [
+        ("Foo12", False, False),
+        ("foo12", False, True),
+        ("Foo[0-9]", True, False),
+        (r"f(o|oo)+\d+", True, True),
+    ],
+)
+def test_a_match_is_located_in_lines_and_long_ones_are_cut_there(
+    pattern: str, regex: bool, ignore_case: bool
+) -> None:
+    line = "." * 5_000 + "Foo12" + "." * 5_000
+    query = Query(pattern, regex, ignore_case)
+    assert locate(query, [line, "none", line[5_000:]]) == [5_000, -1, 0]
+    [match] = search([("/a", line)], query).matches or []
+    cut = f"[4,600 characters ...] {'.' * 400}Foo12{'.' * 595} [...]"
+    assert match["text"] == cut_line(line, 5_000) == cut
+    assert cut_line(cut) == cut
+
+
+def test_a_match_that_is_not_located_in_time_is_given_up_with_those_behind_it() -> None:
+    query = Query(r"(a+)+b", regex=True)
+    assert locate(query, ["aab", "a" * 60, "aab"]) == [0, -1, -1]
+
+
+# Patterns that are refused, and limits
 
 
 @pytest.mark.parametrize(
@@ -153,6 +263,7 @@ def test_what_was_found_before_the_time_was_up_is_kept() -> None:
         (Query("a{99999999999999999999}", regex=True), "malformed"),
         (Query("(" * 1_000 + ")" * 1_000, regex=True), "malformed"),
         (Query("[[a]", regex=True), "malformed"),  # a warning of Python, and an error here
+        (Query("\ud800"), "surrogate"),
     ],
     ids=lambda value: repr(value)[:40],
 )
