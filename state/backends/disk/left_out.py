@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from langgraph_filesystem.state.text import Note, PathPart, joined
+from langgraph_filesystem.state.text import Note, PathPart, join_notes
 
 __all__ = ("LeftOut", "Names")
 
@@ -25,8 +25,8 @@ class Names:
             self._first = sorted([*self._first, path])[:_SHOWN]
 
     def parts(self) -> list[str]:
-        """Return the parts of a remark: the first paths, and how many more there are."""
-        shown = joined(", ", (Note(_readable(path)) for path in self._first))
+        """Return the parts of a note: the first paths, and how many more there are."""
+        shown = join_notes(", ", (Note(_readable(path)) for path in self._first))
         more = self.count - len(self._first)
         return [*(shown.parts if shown else ()), f" and {more:,} more." if more else "."]
 
@@ -48,7 +48,7 @@ class LeftOut:
 
     def note(self, said: str | None = None) -> str | None:
         """Return what there is to say, after what was said already; `None` for nothing."""
-        return joined(" ", [*([said] if said else []), *self._sentences(is_late=not said)])
+        return join_notes(" ", [*([said] if said else []), *self._sentences(is_late=not said)])
 
     def _sentences(self, is_late: bool) -> Iterator[str]:
         if self.is_late and is_late:
