@@ -7,9 +7,9 @@
   whatever its size.
 
 `rg` finds the files that may match, where it is installed and understands the pattern; else all
-files are candidates. The lines are always found by `state/backends/search.py`, so they are the same. They
-are sorted by path and number. When the time is up, the answer is what was found until then, with a
-note.
+files are candidates. The lines are always found by `state/backends/search.py`, so they are the
+same. They are sorted by path and number. When the time is up, the answer is what was found until
+then, with a note.
 """
 
 import contextlib
