@@ -122,7 +122,7 @@ files = [("/here", text * int(times))]
 if before:
     files.insert(0, ("/before", before))
 try:
-    print(search(files, Query(pattern, regex=True), seconds=1))
+    print(search(files, Query(pattern, regex=True), seconds=3))
 except PatternRefused as refused:
     print("refused", refused)
 """
@@ -140,7 +140,7 @@ def searched_elsewhere(pattern: str, text: str, before: str = "") -> str:
 @pytest.mark.parametrize(("pattern", "text"), CATASTROPHES.values(), ids=CATASTROPHES)
 def test_a_catastrophic_regex_is_an_error_that_says_what_to_do(pattern: str, text: str) -> None:
     told = searched_elsewhere(pattern, text)
-    assert told.startswith(f"refused The regex {pattern[:100]!r} took more than 1 s")
+    assert told.startswith(f"refused The regex {pattern[:100]!r} took more than 3 s")
     assert "without nested repetitions" in told
 
 
@@ -148,7 +148,7 @@ def test_what_was_found_before_the_time_was_up_is_kept() -> None:
     found = searched_elsewhere("(a+)+$", "a" * 60 + "b", before="found: aa")
     assert "'text': 'found: aa'" in found
     assert "truncated=True" in found
-    assert "The search stopped after 1 s, at /here" in found
+    assert "The search stopped after 3 s, at /here" in found
 
 
 @pytest.mark.parametrize(
