@@ -4,7 +4,6 @@ from langgraph_filesystem.state.backends import StateBackend
 from langgraph_filesystem.state.errors import FilesystemError
 from langgraph_filesystem.state.files import FileData, FileEdit, merge_files
 from langgraph_filesystem.state.messages import merge_messages
-from langgraph_filesystem.state.mounts import Mounts
 from langgraph_filesystem.state.paths import normalize_path
 from langgraph_filesystem.state.schema import FilesystemState, Route
 
@@ -13,7 +12,6 @@ __all__ = (
     "FileEdit",
     "FilesystemError",
     "FilesystemState",
-    "Mounts",
     "Route",
     "StateBackend",
     "merge_files",

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing_extensions import TypedDict
 
 from langgraph_filesystem.state.errors import FilesystemError, TextNotFound, TextNotUnique
+from langgraph_filesystem.state.text import PathPart
 
 __all__ = ("Edit", "apply_edits", "plan_edit")
 
@@ -39,11 +40,12 @@ def plan_edit(path: str, content: str, old: str, new: str, replace_all: bool) ->
     """
     if not old:
         raise FilesystemError(
-            f"{path}: `old_string` is empty. Give the exact text to replace; to fill an empty "
-            "file use `write_file` with `overwrite`."
+            PathPart(path),
+            ": `old_string` is empty. Give the exact text to replace; to fill an empty file use "
+            "`write_file` with `overwrite`.",
         )
     if old == new:
-        raise FilesystemError(f"{path}: `old_string` and `new_string` are the same text.")
+        raise FilesystemError(PathPart(path), ": `old_string` and `new_string` are the same text.")
     count = content.count(old)
     if not count and "\n" in old and "\r" not in old and "\r\n" in content:
         old, new = old.replace("\n", "\r\n"), _with_crlf(new)
@@ -51,11 +53,14 @@ def plan_edit(path: str, content: str, old: str, new: str, replace_all: bool) ->
     elif "\n" in new and "\r" not in old + new and _is_crlf(content):
         new = _with_crlf(new)
     if not count:
-        raise TextNotFound(f"{path}: `old_string` is not in the file. {_nearest(content, old)}")
+        raise TextNotFound(
+            PathPart(path), f": `old_string` is not in the file. {_nearest(content, old)}"
+        )
     if count > 1 and not replace_all:
         raise TextNotUnique(
-            f"{path}: `old_string` stands {count} times in the file ({_places(content, old)}). "
-            "Add lines around it until it is unique, or set `replace_all`."
+            PathPart(path),
+            f": `old_string` occurs {count} times in the file ({_places(content, old)}). "
+            "Add lines around it until it is unique, or set `replace_all`.",
         )
     return Edit(old=old, new=new, replace_all=replace_all), count
 
