@@ -207,8 +207,8 @@ async def _upload_files(
     except FilesystemError as error:
         failed = dict.fromkeys(normal, error)
     for answer in answers:
-        if answer.error is None and (error := failed.get(store.normal(answer.path))):
-            answer.error = error_code(error)
+        if answer.error is None and (reason := failed.get(store.normal(answer.path))):
+            answer.error = error_code(reason)
     return answers
 
 
@@ -301,7 +301,7 @@ class PublicMethods:
         cls.overridden = cls.overridden | own
         for name in own:
             if name in vars(cls) and f"a{name}" not in vars(cls):
-                setattr(cls, f"a{name}", _threaded(name))
+                setattr(cls, f"a{name}", _threaded(name, vars(cls)[name]))
 
 
 class CommandMethods(PublicMethods):
@@ -315,7 +315,8 @@ class CommandMethods(PublicMethods):
         """A name that tells this place of commands from others."""
 
 
-def _threaded(name: str) -> Callable[..., Any]:
+def _threaded(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
     async def twin(self: Any, *args: Any, **options: Any) -> Any:
         run = change_in_thread if name in CHANGING_METHODS else in_thread
         with awaiting():
