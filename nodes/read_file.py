@@ -8,7 +8,8 @@ from pydantic import Field
 
 from langgraph_filesystem.nodes.answers import Answer, Arguments, VirtualPath, counted, escaped
 from langgraph_filesystem.state.backends.protocol import ReadResult
-from langgraph_filesystem.state.errors import NotText, OffsetPastEnd, not_text
+from langgraph_filesystem.state.backends.text_files import not_text
+from langgraph_filesystem.state.errors import NotText, OffsetPastEnd
 from langgraph_filesystem.state.files import FileData
 from langgraph_filesystem.state.workspace.workspace import Workspace
 

@@ -56,8 +56,6 @@ __all__ = (
     "Unsupported",
     "attempt",
     "describe",
-    "is_binary",
-    "not_text",
 )
 
 T = TypeVar("T")
@@ -151,17 +149,6 @@ class NotText(FilesystemError):
             f": {why} ({size:,} bytes), which can't be read or edited as text. "
             "It can be moved, deleted or replaced as a whole.",
         )
-
-
-def is_binary(content: bytes) -> bool:
-    """Say whether a file that begins so is binary: by a NUL, as for `grep` and `git`."""
-    return b"\0" in content[:8192]
-
-
-def not_text(path: str, content: bytes) -> NotText:
-    """Return the error for bytes that are not text."""
-    why = "binary content" if is_binary(content) else "text that is not UTF-8"
-    return NotText(path, len(content), why)
 
 
 class FileTooLarge(FilesystemError):

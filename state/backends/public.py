@@ -5,7 +5,6 @@ the `FileStore` that a backend opens. A subclass may override any of them: the g
 subclass's method (see `overridden` and `foreign.py`).
 """
 
-import asyncio
 import functools
 from abc import abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
@@ -37,9 +36,9 @@ from langgraph_filesystem.state.errors import (
     PathRefused,
     PermissionDenied,
 )
-from langgraph_filesystem.state.io import awaiting, run_sync
+from langgraph_filesystem.state.io import awaiting, change_in_thread, in_thread, run_sync
 
-__all__ = ("PUBLIC_METHODS", "CommandMethods", "PublicMethods", "error_code")
+__all__ = ("CHANGING_METHODS", "PUBLIC_METHODS", "CommandMethods", "PublicMethods", "error_code")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,6 +47,8 @@ PUBLIC_METHODS = (
     *("ls", "read", "write", "edit", "delete", "move", "glob", "grep"),
     *("upload_files", "download_files", "digest", "recall", "execute"),
 )
+CHANGING_METHODS = frozenset(("write", "edit", "delete", "move", "upload_files", "recall"))
+"""Those that change something; `recall` may end what was interrupted."""
 _CODES: dict[type[FilesystemError], str] = {
     FileExists: "file_exists",
     FileNotFound: "file_not_found",
@@ -201,10 +202,13 @@ async def _upload_files(
             normal[store.normal(path)] = content
         except PathRefused as error:
             answer.error = error_code(error)
-    failed = await store.put(normal, overwrite=overwrite, once=once) if normal else {}
+    try:
+        failed = await store.put(normal, overwrite=overwrite, once=once) if normal else {}
+    except FilesystemError as error:
+        failed = dict.fromkeys(normal, error)
     for answer in answers:
-        if answer.error is None and (problem := failed.get(store.normal(answer.path))):
-            answer.error = error_code(problem)
+        if answer.error is None and (reason := failed.get(store.normal(answer.path))):
+            answer.error = error_code(reason)
     return answers
 
 
@@ -217,7 +221,11 @@ async def _download_files(store: FileStore, paths: Sequence[str]) -> list[FileDo
             valid.append((answer, store.normal(answer.path)))
         except PathRefused as error:
             answer.error = error_code(error)
-    contents = await store.fetch([path for _, path in valid])
+    contents: Sequence[bytes | FilesystemError]
+    try:
+        contents = await store.fetch([path for _, path in valid])
+    except FilesystemError as error:
+        contents = [error] * len(valid)
     for (answer, _), content in zip(valid, contents, strict=True):
         if isinstance(content, FilesystemError):
             answer.error = error_code(content)
@@ -293,7 +301,7 @@ class PublicMethods:
         cls.overridden = cls.overridden | own
         for name in own:
             if name in vars(cls) and f"a{name}" not in vars(cls):
-                setattr(cls, f"a{name}", _threaded(name))
+                setattr(cls, f"a{name}", _threaded(name, vars(cls)[name]))
 
 
 class CommandMethods(PublicMethods):
@@ -307,9 +315,12 @@ class CommandMethods(PublicMethods):
         """A name that tells this place of commands from others."""
 
 
-def _threaded(name: str) -> Callable[..., Any]:
+def _threaded(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
     async def twin(self: Any, *args: Any, **options: Any) -> Any:
-        return await asyncio.to_thread(getattr(self, name), *args, **options)
+        run = change_in_thread if name in CHANGING_METHODS else in_thread
+        with awaiting():
+            return await run(getattr(self, name), *args, **options)
 
     twin.__name__ = f"a{name}"
     return twin

@@ -1,82 +1,28 @@
 """Backends made for `deepagents`, mounted as they are: every operation works through our graph."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from deepagents.backends import (
-    CompositeBackend,
-    FilesystemBackend,
-    LocalShellBackend,
-    StateBackend,
-    StoreBackend,
-)
-from deepagents.backends.protocol import (
-    ExecuteResponse,
-    FileDownloadResponse,
-    FileUploadResponse,
-)
-from deepagents.backends.sandbox import BaseSandbox
+from deepagents.backends import StateBackend, StoreBackend
+from deepagents.backends.protocol import ExecuteResponse
 from langgraph.store.memory import InMemoryStore
 
 from langgraph_filesystem import StateBackend as OurStateBackend
 from langgraph_filesystem import create_filesystem_agent
 from tests.nodes.backends import Shelf
 from tests.scripted import ScriptedModel, answers, arun, call, run
+from tests.state.backends import foreigners
 
 STORE = InMemoryStore()
-
-
-class Sandbox(BaseSandbox):
-    """A sandbox of which every operation is a command, as those of partners are."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-
-    @property
-    def id(self) -> str:
-        return "a-sandbox"
-
-    def execute(self, command: str, *, timeout: int | None = None) -> ExecuteResponse:
-        done = subprocess.run(
-            ["sh", "-c", command],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            cwd=self._directory,
-            timeout=timeout,
-            # It runs Python for each operation: the one that is here, not one that looks for it.
-            env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
-        )
-        return ExecuteResponse(output=done.stdout + done.stderr, exit_code=done.returncode)
-
-    def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
-        for path, content in files:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-            Path(path).write_bytes(content)
-        return [FileUploadResponse(path=path) for path, _ in files]
-
-    def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
-        return [self._download(path) for path in paths]
-
-    def _download(self, path: str) -> FileDownloadResponse:
-        if not os.path.exists(path):
-            return FileDownloadResponse(path=path, error="file_not_found")
-        if os.path.isdir(path):
-            return FileDownloadResponse(path=path, error="is_directory")
-        return FileDownloadResponse(path=path, content=Path(path).read_bytes())
-
 
 Made = tuple[dict[str, Any], str]
 """Mounts, and the path at which to work in them."""
 
 
 def filesystem(tmp_path: Path) -> Made:
-    return {"/m": FilesystemBackend(root_dir=tmp_path, virtual_mode=True)}, "/m"
+    return {"/m": foreigners.filesystem(tmp_path)[0]}, "/m"
 
 
 def store(tmp_path: Path) -> Made:
@@ -84,7 +30,7 @@ def store(tmp_path: Path) -> Made:
 
 
 def shell(tmp_path: Path) -> Made:
-    return {"/m": LocalShellBackend(root_dir=tmp_path, virtual_mode=True)}, "/m"
+    return {"/m": foreigners.shell(tmp_path)[0]}, "/m"
 
 
 def state(tmp_path: Path) -> Made:
@@ -92,13 +38,13 @@ def state(tmp_path: Path) -> Made:
 
 
 def composite(tmp_path: Path) -> Made:
-    disk = FilesystemBackend(root_dir=tmp_path, virtual_mode=True)
-    return {"/m": CompositeBackend(StateBackend(), {"/disk/": disk})}, "/m/disk"
+    backend, here = foreigners.composite(tmp_path)
+    return {"/m": backend}, f"/m{here}"
 
 
 def sandbox(tmp_path: Path) -> Made:
     # Its paths are those of the machine, so it is mounted at `/`.
-    return {"/": Sandbox(tmp_path), "/own": OurStateBackend()}, str(tmp_path)
+    return {"/": foreigners.sandbox(tmp_path)[0], "/own": OurStateBackend()}, str(tmp_path)
 
 
 KINDS: list[Callable[[Path], Made]] = [filesystem, store, shell, state, composite, sandbox]
@@ -179,31 +125,6 @@ async def test_files_are_listed_and_found(made: Any, mode: str, tmp_path: Path) 
 
 @kinds
 @modes
-async def test_searches_that_they_do_not_know_work_too(
-    made: Any, mode: str, tmp_path: Path
-) -> None:
-    mounts, here = made(tmp_path)
-    path = f"{here}/d/a.py"
-    said = await texts(
-        mode,
-        mounts,
-        write(path, "import os\n\ndef Main():\n    return 1\n"),
-        write(f"{here}/d/.env", "MAIN=1\n"),
-        grep("^def \\w+", here, regex=True),
-        grep("main", here, ignore_case=True),
-        grep("Main", here, context=1),
-        grep("main", path, ignore_case=True),
-        grep("m", here, ignore_case=True, glob="*.py", max_count=1),
-    )
-    assert said[2] == f"{path}:3:def Main():"
-    assert said[3].split("\n") == [f"{here}/d/.env:1:MAIN=1", f"{path}:3:def Main():"]
-    assert said[4].split("\n") == [f"{path}-2-", f"{path}:3:def Main():", f"{path}-4-    return 1"]
-    assert said[5] == f"{path}:3:def Main():"
-    assert said[6].split("\n")[0] == f"{path}:1:import os"
-
-
-@kinds
-@modes
 async def test_files_move_within_and_to_and_from_mounts(
     made: Any, mode: str, tmp_path: Path
 ) -> None:
@@ -257,58 +178,6 @@ async def test_what_goes_wrong_is_a_reply_that_names_the_path(
             assert str(tmp_path) not in reply.text
     assert "malformed" in found[9].text
     assert found[-1].text.startswith("     1\tx x\n")
-
-
-@pytest.mark.parametrize("kind", [FilesystemBackend, LocalShellBackend])
-@pytest.mark.parametrize("prefix", ["/", "/m"])
-@modes
-async def test_no_answer_shows_where_the_root_is_on_the_host(
-    kind: Any, prefix: str, mode: str, tmp_path: Path
-) -> None:
-    (tmp_path / "d").mkdir()
-    (tmp_path / "a").write_text("x x\n")
-    (tmp_path / "out").symlink_to("/etc")
-    mounts = {prefix: kind(root_dir=tmp_path, virtual_mode=True)}
-    here = prefix.rstrip("/")
-    turns = [
-        turn
-        for path in (f"{here}/{name}" for name in ("gone", "d", "a", "out/passwd", "a/b"))
-        for turn in (
-            call("ls", path=path),
-            read(path),
-            read(path, offset=99),
-            write(path, "new"),
-            call("edit_file", file_path=path, old_string="x", new_string="z"),
-            call("glob", pattern="*", path=path),
-            grep("x", path),
-            call("move", source=path, destination=f"{here}/a/x"),
-            call("delete", file_path=path) if "gone" in path else call("ls", path=path),
-        )
-    ]
-    found = await replies(mode, mounts, *turns)
-    assert sum(reply.status == "error" for reply in found) > 20
-    assert not [reply.text for reply in found if str(tmp_path) in reply.text]
-    texts = [reply.text for reply in found if reply.status == "error"]
-    assert f"Error: Error writing file '{here}/d': [Errno 21] Is a directory: '{here}/d'" in texts
-    assert any(text.endswith(f"outside root directory: {prefix}") for text in texts)
-
-
-class Searching(Shelf):
-    """A search that could not read every file, and says so."""
-
-    def grep(self, pattern: str, path: str | None = None, glob: str | None = None) -> Any:
-        found = super().grep(pattern, path, glob)
-        found.error = "Not all files were searched:\n- /d/no: denied\n- /e: denied"
-        return found
-
-
-@modes
-async def test_a_search_that_could_not_read_all_files_shows_what_it_found(mode: str) -> None:
-    mounts = {"/m": Searching(a="x\n")}
-    found = await replies(mode, mounts, grep("x", "/m"), grep("y", "/m"))
-    note = r"/m: Not all files were searched:\n- /m/d/no: denied\n- /m/e: denied"
-    assert found[0].text == f"/m/a:1:x\n[{note}]"
-    assert (found[1].status, found[1].text) == ("error", f"Error: {note.removeprefix('/m: ')}")
 
 
 @pytest.mark.parametrize("made", [filesystem, store, shell])
@@ -419,5 +288,5 @@ async def test_what_a_backend_has_not_is_not_assumed(mode: str) -> None:
     assert statuses == [True, False, True, True, True, True, False, False, True, True, True]
     assert found[4].text.split("\n")[:2] == ["/m/a:1:One", "/m/a-2-2"]
     assert found[5].text == "ran x\n[exit status 0]"
-    assert found[6].text == "Error: /m/a: the backend mounted at /m can't delete."
+    assert found[6].text == "Error: /m/a: the backend there can't delete."
     assert found[7].text.startswith("Error: /m/a: can't be moved to /here, as the backend mounted")

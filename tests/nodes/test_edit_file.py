@@ -57,7 +57,7 @@ def test_a_diff_that_would_take_too_long_is_left_out() -> None:
         ({"old_string": "two\nfour"}, "Line 2 begins like it: 'two'. Check white space"),
         ({"old_string": "#####"}, "No line is like it: read the file again."),
         ({"old_string": " \t "}, "Only white space was given"),
-        ({"old_string": "e"}, "stands 3 times in the file (line 1, 3, 3)"),
+        ({"old_string": "e"}, "occurs 3 times in the file (line 1, 3, 3)"),
         ({"old_string": ""}, "`old_string` is empty"),
         ({"old_string": "two", "new_string": "two"}, "are the same text"),
         ({"old_string": "two", "new_string": "\udfff"}, "lone surrogate"),
@@ -86,7 +86,7 @@ def test_an_edit_that_fails_helps(args: dict[str, Any], problem: str) -> None:
 
 def test_many_places_are_counted_and_the_first_are_named() -> None:
     state = run(READ, edit("x", "y"), files={"/a": "x\n" * 50})
-    assert "stands 50 times in the file (line 1, 2, 3, 4, 5, ...)" in answers(state)[-1].text
+    assert "occurs 50 times in the file (line 1, 2, 3, 4, 5, ...)" in answers(state)[-1].text
 
 
 def test_an_unread_file_is_not_edited() -> None:

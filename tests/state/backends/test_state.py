@@ -1,4 +1,4 @@
-"""`StateBackend`: files in the state, from every method, right and wrong."""
+"""`StateBackend`: files in the state. What every backend does is in `test_conformance.py`."""
 
 import copy
 import re
@@ -9,176 +9,157 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraph_filesystem.state.backends.state import BoundStateBackend, StateBackend
+from langgraph_filesystem import StateBackend
+from langgraph_filesystem.state.backends.file_store import MountContext, ThreadFiles
 from langgraph_filesystem.state.files import Files, file_bytes, merge_files
-from tests.state.backends.state_trees import BORN, TREE, entries, tree
+from langgraph_filesystem.state.io import run_sync
+
+BORN = "2024-01-01T00:00:00.000+00:00"
+TREE: Files = {
+    "/top.md": {"content": "# Top\n", "encoding": "utf-8", "modified_at": BORN},
+    "/src/a.py": {"content": "import os\n\nprint(1)\n", "created_at": BORN},
+    "/src/deep/b.py": {"content": "print(2)\nprint(3)"},
+    "/src/.env": {"content": "KEY=1"},
+    "/pic.png": {"content": "/+8=", "encoding": "base64"},
+    "/empty": {"content": ""},
+}
+
+
+class Bound:
+    """A backend mounted over the files of a thread, and what it changes in them."""
+
+    def __init__(self, files: Files, prefix: str = "/", **options: Any) -> None:
+        self.thread = ThreadFiles(files)
+        backend = StateBackend(**options)
+        self.backend = backend.bound_to(backend.open(MountContext(prefix, self.thread)))
+
+    @property
+    def contents(self) -> dict[str, str]:
+        return {path: file["content"] for path, file in self.thread.files.items()}
 
 
 @pytest.fixture(params=["/", "/memories", "/deep/mount"])
-def mount(request: pytest.FixtureRequest) -> str:
-    """Return where the backend is mounted: its answers are the same everywhere."""
-    return str(request.param)
+def prefix(request: pytest.FixtureRequest) -> str:
+    """Where the backend is mounted: its answers are the same everywhere."""
+    return str(request.param).rstrip("/")
 
 
 @pytest.fixture
-def prefix(mount: str) -> str:
-    return mount.rstrip("/")
+def bound(prefix: str) -> Bound:
+    others: Files = {"/memories2/x": {"content": "print(x)"}, "/deep": {"content": "x"}}
+    files = {prefix + path: copy.deepcopy(file) for path, file in TREE.items()}
+    return Bound({**files, **(others if prefix else {})}, prefix or "/")
 
 
-@pytest.fixture
-def files(prefix: str) -> Files:
-    others: Files = {"/memories2/x": {"content": "print(x)"}, "/other/top.md": {"content": "x"}}
-    return {**tree(prefix), **(others if prefix else {})}
+@pytest.mark.parametrize("method", ["ls", "read", "delete", "grep"])
+async def test_outside_of_a_graph_it_says_that_it_works_only_there(method: str) -> None:
+    error = getattr(StateBackend(), method)("/").error
+    assert "`StateBackend` works only in a graph" in error
+    assert (await getattr(StateBackend(), f"a{method}")("/")).error == error
 
 
-@pytest.fixture
-def backend(files: Files, mount: str) -> BoundStateBackend:
-    return StateBackend().bind(files, mount)
+def test_outside_of_a_graph_uploads_and_downloads_say_it_too() -> None:
+    [arrived] = StateBackend().upload_files([("/a", b"x")])
+    [found] = StateBackend().download_files(["/a"])
+    assert "works only in a graph" in (arrived.error or "")
+    assert arrived.error == found.error
 
 
-def after(files: Files, result: Any) -> Files:
-    """Return the files after the graph has written the update that the backend asks for."""
-    assert result.error is None
-    return merge_files(files, [result.files_update])
+def test_entries_have_the_size_in_bytes_and_the_time(bound: Bound) -> None:
+    found = {entry["path"]: entry for entry in bound.backend.ls("/").entries or ()}
+    assert found["/top.md"] == {
+        "path": "/top.md",
+        "is_dir": False,
+        "size": 6,
+        "modified_at": BORN,
+    }
+    assert found["/src"] == {"path": "/src", "is_dir": True}
+    assert found["/pic.png"]["size"] == 2
+    assert "modified_at" not in found["/empty"]
 
 
 @given(st.binary(max_size=20))
 def test_sizes_are_those_of_the_bytes(content: bytes) -> None:
-    [uploaded] = BoundStateBackend({}).upload_files([("/f", content)])
-    files = merge_files({}, [uploaded.files_update or {}])
-    [entry] = BoundStateBackend(files).ls("/").entries or []
+    bound = Bound({})
+    bound.backend.upload_files([("/f", content)])
+    [entry] = bound.backend.ls("/").entries or []
     assert entry["size"] == len(content)
-    assert file_bytes(files["/f"]) == content
+    assert file_bytes(bound.thread.files["/f"]) == content
 
 
-@pytest.mark.parametrize("root", ["/", "//", "./", "\\"])
-def test_an_empty_mount_is_an_empty_directory_however_it_is_spelled(mount: str, root: str) -> None:
-    backend = BoundStateBackend({}, mount)
-    assert backend.ls(root).entries == []
-    assert backend.glob("**", root).matches == []
-    assert backend.grep("x", root).matches == []
+def test_a_file_with_files_below_it_is_listed_once() -> None:
+    files: Files = {"/a": {"content": "1"}, "/a/b": {"content": "2"}}
+    entries = Bound(files).backend.ls("/").entries
+    assert [(entry["path"], entry.get("is_dir")) for entry in entries or ()] == [("/a", False)]
 
 
-@pytest.mark.parametrize("content", ["", "x", "a\r\nb\r\n", "\ufeffx", "no end", "\f\u2028\x85"])
-def test_what_is_written_is_kept_to_the_byte(
-    backend: BoundStateBackend, files: Files, prefix: str, content: str
+def test_new_files_are_dated_in_utc_and_keep_the_time_they_were_created(
+    bound: Bound, prefix: str
 ) -> None:
-    result = backend.write("/new/file.txt", content)
-    assert result.path == "/new/file.txt"
-    written = after(files, result)[f"{prefix}/new/file.txt"]
-    assert written["content"] == content
-    assert file_bytes(written) == content.encode()
-
-
-def test_what_is_written_is_dated_in_utc(
-    backend: BoundStateBackend, files: Files, prefix: str
-) -> None:
-    new = after(files, backend.write("/new", "x"))[f"{prefix}/new"]
+    bound.backend.write("/new", "x")
+    new = bound.thread.files[f"{prefix}/new"]
     assert new["created_at"] == new["modified_at"]
     assert datetime.fromisoformat(new["created_at"]).utcoffset() == timedelta(0)
-    over = after(files, backend.write("/src/a.py", "x", overwrite=True))[f"{prefix}/src/a.py"]
+    bound.backend.write("/src/a.py", "x", overwrite=True)
+    over = bound.thread.files[f"{prefix}/src/a.py"]
     assert over["created_at"] == BORN
     assert over["modified_at"] > BORN
 
 
-def test_an_edit_is_an_operation_and_not_the_file(
-    backend: BoundStateBackend, files: Files, prefix: str
-) -> None:
-    result = backend.edit("/src/a.py", "print(1)", "print(9)")
-    update: Any = (result.files_update or {})[f"{prefix}/src/a.py"]
-    assert set(update) == {"edits", "modified_at"}
+def test_an_edit_is_stored_as_an_edit(bound: Bound, prefix: str) -> None:
+    result = bound.backend.edit("/src/a.py", "print(1)", "print(9)")
     assert (result.path, result.occurrences) == ("/src/a.py", 1)
-    assert after(files, result)[f"{prefix}/src/a.py"]["content"] == "import os\n\nprint(9)\n"
+    update: Any = bound.thread.update[f"{prefix}/src/a.py"]
+    assert set(update) == {"edits", "modified_at"}
+    assert bound.contents[f"{prefix}/src/a.py"] == "import os\n\nprint(9)\n"
 
 
-def test_an_edit_of_every_place_says_how_many(
-    backend: BoundStateBackend, files: Files, prefix: str
+def test_the_value_of_the_channel_itself_is_not_changed() -> None:
+    files = copy.deepcopy(TREE)
+    bound = Bound(files)
+    for path in ("/src/a.py", "/pic.png"):
+        page = bound.backend.read(path).file_data
+        assert page is not None
+        page["content"] = "changed"
+    bound.backend.write("/new", "x")
+    bound.backend.edit("/top.md", "Top", "x")
+    bound.backend.move("/src", "/lib")
+    bound.backend.delete("/pic.png")
+    bound.backend.upload_files([("/u", b"\xff")])
+    assert files == TREE
+    merged = merge_files(files, [bound.thread.update])
+    assert {path: file["content"] for path, file in merged.items()} == bound.contents
+
+
+def test_a_moved_file_keeps_its_times_and_a_directory_all_its_files(
+    bound: Bound, prefix: str
 ) -> None:
-    result = backend.edit("/src/deep/b.py", "print", "show", replace_all=True)
-    assert result.occurrences == 2
-    assert after(files, result)[f"{prefix}/src/deep/b.py"]["content"] == "show(2)\nshow(3)"
-
-
-@pytest.mark.parametrize(
-    ("content", "old", "new", "expected"),
-    [
-        ("a\r\nb\r\n", "a\nb", "a\nx\nb", "a\r\nx\r\nb\r\n"),
-        ("a\r\nb", "b", "b\nc", "a\r\nb\r\nc"),
-        ("\ufeffa\n", "a", "b", "\ufeffb\n"),
-        ("a\nb", "b", "c", "a\nc"),
-        ("a\fb", "b", "c", "a\fc"),
-    ],
-)
-def test_an_edit_keeps_line_ends_a_bom_and_a_missing_newline(
-    content: str, old: str, new: str, expected: str
-) -> None:
-    files: Files = {"/f": {"content": content}}
-    result = BoundStateBackend(files).edit("/f", old, new)
-    assert after(files, result)["/f"]["content"] == expected
-
-
-def test_a_file_or_a_whole_directory_is_deleted(
-    backend: BoundStateBackend, files: Files, prefix: str
-) -> None:
-    assert set(files) - set(after(files, backend.delete("/top.md"))) == {f"{prefix}/top.md"}
-    gone = set(files) - set(after(files, backend.delete("/src/")))
-    assert gone == {f"{prefix}/src/a.py", f"{prefix}/src/deep/b.py", f"{prefix}/src/.env"}
-
-
-def test_a_file_moves_with_all_it_has(
-    backend: BoundStateBackend, files: Files, prefix: str
-) -> None:
-    moved = after(files, backend.move("/src/a.py", "/lib/new/a.py"))
-    assert f"{prefix}/src/a.py" not in moved
-    assert moved[f"{prefix}/lib/new/a.py"]["content"] == TREE["/src/a.py"]["content"]
-    assert moved[f"{prefix}/lib/new/a.py"]["created_at"] == BORN
-
-
-def test_a_directory_moves_with_all_that_is_below_it(
-    backend: BoundStateBackend, files: Files, prefix: str
-) -> None:
-    moved = after(files, backend.move("/src", "lib/"))
-    below = {key for key in moved if key.startswith(f"{prefix}/lib/")}
+    assert bound.backend.move("/src", "lib/").files == 3
+    assert bound.thread.files[f"{prefix}/lib/a.py"].get("created_at") == BORN
+    below = {key for key in bound.thread.files if key.startswith(f"{prefix}/lib/")}
     assert below == {f"{prefix}/lib{path}" for path in ("/a.py", "/deep/b.py", "/.env")}
-    assert not [key for key in moved if key.startswith(f"{prefix}/src")]
-    assert len(moved) == len(files)
+    assert not [key for key in bound.thread.files if key.startswith(f"{prefix}/src")]
 
 
 def test_everything_moves_into_a_directory() -> None:
-    files: Files = {"/a": {"content": "1"}, "/b/c": {"content": "2"}}
-    moved = after(files, BoundStateBackend(files).move("/", "/all"))
-    assert set(moved) == {"/all/a", "/all/b/c"}
+    bound = Bound({"/a": {"content": "1"}, "/b/c": {"content": "2"}})
+    assert bound.backend.move("/", "/all").error is None
+    assert bound.contents == {"/all/a": "1", "/all/b/c": "2"}
 
 
-def test_uploads_are_text_where_they_are_text(
-    backend: BoundStateBackend, files: Files, prefix: str
-) -> None:
-    text, data = backend.upload_files([("/t", b"\xef\xbb\xbfa\r\n"), ("/b", b"\xff\x00")])
-    kept = merge_files(files, [text.files_update or {}, data.files_update or {}])
-    assert kept[f"{prefix}/t"]["content"] == "\ufeffa\r\n"
-    assert kept[f"{prefix}/b"].get("encoding") == "base64"
-    found = BoundStateBackend(kept, prefix or "/").download_files(["/t", "b"])
-    assert [(item.content, item.error) for item in found] == [
-        (b"\xef\xbb\xbfa\r\n", None),
-        (b"\xff\x00", None),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("path", "error"),
-    [
-        ("/src", "is_directory"),
-        ("//", "is_directory"),
-        ("/top.md/x", "invalid_path"),
-        ("~/x", "invalid_path"),
-    ],
-)
-def test_an_upload_that_fails_says_why_and_the_others_arrive(
-    backend: BoundStateBackend, path: str, error: str
-) -> None:
-    failed, arrived = backend.upload_files([(path, b"x"), ("/new", b"x")])
-    assert (failed.path, failed.files_update, failed.error) == (path, None, error)
-    assert arrived.error is None
+def test_two_mounts_do_not_share_a_file() -> None:
+    thread = ThreadFiles({path: {"content": path} for path in ("/one/a", "/one2/a", "/two/a")})
+    backend = StateBackend()
+    one, two = (
+        backend.bound_to(backend.open(MountContext(prefix, thread))) for prefix in ("/one", "/two")
+    )
+    assert [match["path"] for match in one.glob("**").matches or ()] == ["/a"]
+    assert [match["text"] for match in one.grep("a").matches or ()] == ["/one/a"]
+    assert one.read("/two/a").error is not None
+    assert one.write("/two/a", "x").error is None
+    assert one.delete("/a").error is None
+    assert two.write("/b", "y").error is None
+    assert sorted(thread.files) == ["/one/two/a", "/one2/a", "/two/a", "/two/b"]
 
 
 @pytest.mark.parametrize(
@@ -187,19 +168,13 @@ def test_an_upload_that_fails_says_why_and_the_others_arrive(
         ("ls", ["/none"], "/none: no such file"),
         ("ls", ["/top.md"], "/top.md: .*is a file"),
         ("ls", ["../x"], "refused"),
-        ("read", ["/none"], "/none: no such file"),
         ("read", ["/src"], "/src: is a directory"),
-        ("read", ["/"], "is a directory"),
-        ("read", ["//"], "is a directory"),
+        ("read", ["//"], "/: is a directory"),
         ("read", ["/top.md/x"], "/top.md/x: no such file"),
-        ("read", ["/a\0"], "NUL"),
         ("write", ["/top.md", "x"], "/top.md: the file exists"),
         ("write", ["/src", "x"], "/src: is a directory"),
-        ("write", ["/", "x"], "is a directory"),
-        ("write", ["//", "x"], "is a directory"),
-        ("write", ["./", "x"], "is a directory"),
+        ("write", ["./", "x"], "/: is a directory"),
         ("write", ["/top.md/x/y", "x"], "/top.md is a file"),
-        ("write", ["C:\\x", "x"], "drive"),
         ("write", ["/new", "a\ud800b"], "/new: .*surrogate at character 1"),
         ("edit", ["/none", "a", "b"], "/none: no such file"),
         ("edit", ["/src", "a", "b"], "/src: is a directory"),
@@ -210,106 +185,95 @@ def test_an_upload_that_fails_says_why_and_the_others_arrive(
         ("edit", ["/empty", "", "x"], "/empty: `old_string` is empty"),
         ("delete", ["/none"], "/none: no such file"),
         ("delete", ["/top.md/x"], "/top.md/x: no such file"),
-        ("delete", ["~"], "`~`"),
         ("move", ["/none", "/x"], "/none: no such file"),
         ("move", ["/top.md", "/empty"], "/empty: the file exists"),
-        ("move", ["/top.md", "/top.md"], "/top.md: the file exists"),
         ("move", ["/top.md", "/src"], "/src: is a directory"),
         ("move", ["/top.md", "/empty/x"], "/empty is a file"),
-        ("move", ["/src", "/src"], "/src: is a directory"),
-        ("move", ["/top.md", "/../x"], r"`\.\.`"),
+        ("move", ["/src", "/" + "/".join(["y" * 200] * 20 + ["y" * 70])], "4096"),
         ("glob", ["*", "/none"], "/none: no such file"),
         ("glob", ["*", "/top.md"], "/top.md: .*is a file"),
-        ("glob", ["../*"], r"`\.\.`"),
         ("glob", [""], "empty"),
-        ("grep", ["x", "/none"], "/none: no such file"),
         ("grep", ["x", "/top.md/x"], "/top.md/x: no such file"),
-        ("grep", ["x", "/", "{a,b}" * 9], "limit"),
         ("grep", [""], "empty"),
     ],
     ids=lambda value: value if isinstance(value, str) else repr(value)[:30],
 )
-def test_what_can_not_be_done_is_reported_in_the_result(
-    backend: BoundStateBackend, files: Files, method: str, args: list[str], said: str
+def test_errors_say_why_and_change_nothing(
+    bound: Bound, method: str, args: list[str], said: str
 ) -> None:
-    before = copy.deepcopy(files)
-    result = getattr(backend, method)(*args)
-    assert result.error is not None
-    assert re.search(said, result.error)
-    assert not getattr(result, "files_update", None)
-    assert files == before
+    result = getattr(bound.backend, method)(*args)
+    assert re.search(f"^.*{said}", result.error)
+    assert bound.thread.update == {}
 
 
-def test_errors_name_the_path_as_the_model_knows_it() -> None:
-    error = BoundStateBackend({}, "/memories").read("/x").error
-    assert error is not None
-    assert error.startswith("/memories/x:")
-
-
-def test_a_directory_does_not_move_to_where_its_paths_get_too_long() -> None:
-    long = "/".join(["x" * 200] * 19)
-    files: Files = {f"/d/{long}": {"content": "1"}}
-    result = BoundStateBackend(files).move("/d", "/" + "/".join(["y" * 200] * 3))
-    assert result.error is not None
-    assert "4096" in result.error
-    assert result.files_update is None
-
-
-def test_every_update_is_one_that_the_channel_takes(
-    backend: BoundStateBackend, files: Files
-) -> None:
-    results: list[Any] = [
-        backend.write("new\\x", "1"),
-        backend.write("/top.md", "1", overwrite=True),
-        backend.edit("/top.md", "Top", "x"),
-        backend.delete("/src"),
-        backend.move("/src", "/lib"),
-        *backend.upload_files([("/u", b"\xff")]),
+@pytest.mark.parametrize("together", [True, False])
+def test_an_upload_that_fails_says_why_and_the_others_arrive(together: bool) -> None:
+    bound = Bound({path: {"content": ""} for path in ("/file", "/dir/a")})
+    paths = ["/dir", "/file/x", "/new", "/new/below", "/", "/dir/a", "/../x", "/d/e/f", "/d/e"]
+    files = [(path, b"x") for path in paths]
+    parts = [files] if together else [[one] for one in files]
+    answers = [answer for part in parts for answer in bound.backend.upload_files(part)]
+    assert [answer.error for answer in answers] == [
+        "is_directory",
+        "invalid_path",
+        None,
+        "invalid_path",
+        "is_directory",
+        None,
+        "invalid_path",
+        None,
+        "is_directory",
     ]
-    for result in results:
-        assert result.error is None
-        assert merge_files(files, [result.files_update]) != files
+    assert sorted(bound.contents) == ["/d/e/f", "/dir/a", "/file", "/new"]
 
 
-def test_two_mounts_do_not_see_each_others_files() -> None:
-    files: Files = {
-        "/one/a": {"content": "1"},
-        "/one2/a": {"content": "2"},
-        "/two/a": {"content": "3"},
-    }
-    one, two = (StateBackend().bind(files, prefix) for prefix in ("/one", "/two"))
-    assert entries(one.ls("/")) == entries(two.ls("/")) == {"/a": False}
-    assert [match["path"] for match in one.glob("**").matches or ()] == ["/a"]
-    assert [match["text"] for match in one.grep("1").matches or ()] == ["1"]
-    assert one.grep("3").matches == []
-    assert one.read("/two/a").error is not None
-    assert one.read("/one/a").error is not None
-    assert set(after(files, one.write("/two/a", "x"))) - set(files) == {"/one/two/a"}
-    assert set(files) - set(after(files, one.delete("/"))) == {"/one/a"}
-    assert set(files) - set(after(files, two.delete("/a"))) == {"/two/a"}
+def test_an_upload_that_must_not_overwrite_leaves_what_is_there() -> None:
+    bound = Bound({"/a": {"content": "old"}})
+    answers = bound.backend.upload_files([("/a", b"new"), ("/b", b"new")], overwrite=False)
+    assert [answer.error for answer in answers] == ["file_exists", None]
+    assert bound.contents == {"/a": "old", "/b": "new"}
 
 
-def test_a_digest_changes_with_the_content_and_with_nothing_else() -> None:
-    files: Files = {"/a": {"content": "x"}, "/b": {"content": "x", "modified_at": BORN}}
-    backend = BoundStateBackend(files)
-    assert backend.digest("/a") == backend.digest("b")
-    changed = after(files, backend.edit("/a", "x", "y"))
-    assert BoundStateBackend(changed).digest("/a") != backend.digest("/a")
-    assert backend.digest("/none") is None
-    assert BoundStateBackend({"/d/a": {"content": "x"}}).digest("/d") is None
+class TestSize:
+    """`max_file_size_mb` limits what one call can put into the checkpoints."""
+
+    @pytest.fixture
+    def small(self) -> Bound:
+        return Bound({"/a": {"content": "x" * 512}}, max_file_size_mb=1 / 1024)
+
+    def test_a_file_up_to_the_limit_is_written(self, small: Bound) -> None:
+        assert small.backend.write("/new", "é" * 512).error is None
+        assert small.backend.upload_files([("/raw", b"\xff" * 1024)])[0].error is None
+        assert small.backend.edit("/a", "x", "xx", replace_all=True).error is None
+        assert len(small.contents["/a"]) == 1024
+
+    def test_a_larger_one_is_refused_and_nothing_changes(self, small: Bound) -> None:
+        for error in (
+            small.backend.write("/a", "é" * 513, overwrite=True).error,
+            small.backend.edit("/a", "x", "xxx", replace_all=True).error,
+            small.backend.upload_files([("/a", b"\xff" * 1025)])[0].error,
+        ):
+            assert error is not None
+            assert re.match(r"/a: has 1,\d+ bytes, more than the limit of 1,024", error)
+        assert small.thread.update == {}
+
+    def test_an_edit_is_measured_before_its_text_is_built(self) -> None:
+        bound = Bound({"/a": {"content": "x" * 1_000_000}})
+        # Built, it would be larger than any memory.
+        error = bound.backend.edit("/a", "x", "y" * 10_000_000, replace_all=True).error
+        assert error is not None
+        assert "has 10,000,000,000,000 bytes" in error
+
+    def test_the_limit_must_be_a_size(self) -> None:
+        with pytest.raises(ValueError, match="must be more than 0"):
+            StateBackend(max_file_size_mb=0)
 
 
-def test_what_is_called_instant_exists() -> None:
-    assert [
-        name for name in BoundStateBackend.instant if not hasattr(BoundStateBackend, name)
-    ] == []
+def test_an_inventory_is_a_file_or_all_that_is_below() -> None:
+    files: Files = {path: {"content": "é"} for path in ("/m/a", "/m/d/b", "/m/d/e/c", "/md/x")}
+    backend = StateBackend()
+    store = backend.open(MountContext("/m", ThreadFiles(files)))
 
-
-def test_many_uploads_fail_for_the_reasons_of_one() -> None:
-    files: Files = {path: {"content": ""} for path in ("/file", "/dir/a")}
-    backend = BoundStateBackend(files)
-    paths = ["/dir", "/file/x", "/new", "/", "/dir/a", "/../x"]
-    alone = [backend.upload_files([(path, b"x")])[0].error for path in paths]
-    assert alone == ["is_directory", "invalid_path", None, "is_directory", None, "invalid_path"]
-    together = backend.upload_files([(path, b"x") for path in paths])
-    assert [answer.error for answer in together] == alone
+    assert run_sync(store.inventory("/a")).files == [{"path": "/a", "is_dir": False, "size": 2}]
+    assert [info["path"] for info in run_sync(store.inventory("/d")).files] == ["/d/b", "/d/e/c"]
+    assert len(run_sync(store.inventory("/")).files) == 3

@@ -1,0 +1,542 @@
+"""`ForeignBackend`: a backend that is not ours, wrapped as a `FileStore` when it is mounted.
+
+Backends of `deepagents`, sandboxes of partners, an object of yours: they have other methods and
+keywords than ours. What such a backend lacks is done here with what it has.
+"""
+
+import base64
+import contextlib
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import asdict, replace
+from typing import Any, TypeVar, cast
+
+from langgraph_filesystem.state.backends.file_store import (
+    Capabilities,
+    FileStore,
+    Inventory,
+    Kind,
+    MountContext,
+    OnOutput,
+    Query,
+    digest_of,
+)
+from langgraph_filesystem.state.backends.foreign_calls import ForeignCalls
+from langgraph_filesystem.state.backends.protocol import (
+    DeleteResult,
+    EditResult,
+    ExecuteResponse,
+    FileInfo,
+    GlobResult,
+    GrepMatch,
+    GrepResult,
+    LsResult,
+    MoveResult,
+    Outcome,
+    ReadResult,
+    WriteResult,
+)
+from langgraph_filesystem.state.backends.public import PublicMethods
+from langgraph_filesystem.state.backends.search import search
+from langgraph_filesystem.state.backends.text_files import is_text, limit_page, not_text
+from langgraph_filesystem.state.errors import (
+    BackendFailed,
+    FileExists,
+    FileNotFound,
+    FilesystemError,
+    IsDirectory,
+    NotDirectory,
+    Unsupported,
+)
+from langgraph_filesystem.state.files import FileData, file_bytes
+from langgraph_filesystem.state.globs import compile_glob
+from langgraph_filesystem.state.io import in_thread
+from langgraph_filesystem.state.text import PathPart
+
+__all__ = ("ForeignBackend", "open_store")
+
+T = TypeVar("T", FileInfo, GrepMatch)
+
+_MAX_DIRECTORIES = 10_000
+"""Directories that are listed one by one before a move: links may go in circles."""
+_MAX_SEARCHED = 10_000_000
+"""Bytes of a file that is searched here; larger ones are counted in a note."""
+_BATCH_FILES, _BATCH_BYTES = 64, 8_000_000
+"""Files, and bytes where the backend gives sizes, that are fetched at once."""
+_BEGUN = "/tmp/langgraph-filesystem"
+"""Where a sandbox without a journal gets the keys of the commands that were begun."""
+_STORE_METHODS = {"upload_files": "put", "download_files": "fetch"}
+"""Public methods that a `FileStore` has under another name."""
+
+
+def open_store(backend: Any, context: MountContext) -> FileStore:
+    """Return the store of a backend, ours or foreign, for one run of a node.
+
+    What a subclass of one of our backends overrides takes the place of the store's own method.
+    """
+    if not isinstance(backend, PublicMethods):
+        return ForeignBackend(backend, context)
+    store = backend.open(context)
+    if not type(backend).overridden:
+        return store
+    wrapped = ForeignBackend(backend.bound_to(store), context)
+    store = copy(store)
+    names = {_STORE_METHODS.get(name, name) for name in type(backend).overridden}
+    if "delete" in names:
+        names.add("delete_copied")  # the store may have a way of its own to delete
+    for name in names:
+        setattr(store, name, getattr(wrapped, name))
+    if "execute" in names:
+        store.capabilities = replace(store.capabilities, executes=True)
+    return store
+
+
+class ForeignBackend(FileStore):
+    """A foreign backend with the methods, results and errors of a store.
+
+    Args:
+        backend: Any object with methods of `protocol.Backend`.
+        context: Where it is mounted, and the files of the thread.
+        search_seconds: How long files are fetched for a search that the backend can't do itself.
+    """
+
+    def __init__(
+        self, backend: Any, context: MountContext, *, search_seconds: float = 10.0
+    ) -> None:
+        self._calls = calls = ForeignCalls(backend, context.files)
+        self._search_seconds = search_seconds
+        executes = calls.has("execute")
+        self.capabilities = Capabilities(
+            lasting=getattr(backend, "lasting", None) is True,
+            deletes=calls.has("delete"),
+            moves=calls.has("move"),
+            executes=executes,
+            journals=calls.has("recall"),
+            command_root=calls.hidden_root or "/" if executes and calls.directory else None,
+        )
+
+    # Files and directories
+
+    async def kind(self, path: str) -> Kind | None:
+        """Return what the directory above a path lists there."""
+        try:
+            return (await self._kinds([path]))[path]
+        except FilesystemError:
+            # A file in a directory that can't be listed may still be readable.
+            [content] = await self.fetch([path])
+            if isinstance(content, FileNotFound):
+                return None
+            if isinstance(content, FilesystemError):
+                raise
+            return "file"
+
+    async def ls(self, path: str) -> LsResult:
+        """List what is directly below a directory."""
+        result = await self._list(path)
+        if not result.entries and not result.note and path != "/":
+            # Some list a file, or nothing at all, as an empty directory.
+            kind = await self.kind(path)
+            if kind != "directory":
+                raise NotDirectory(path) if kind else FileNotFound(path)
+        return result
+
+    async def read(
+        self,
+        file_path: str,
+        offset: int = 0,
+        limit: int = 2000,
+        *,
+        column: int = 0,
+        max_characters: int | None = None,
+    ) -> ReadResult:
+        """Return lines of a text file, or a binary file whole as base64."""
+        options: dict[str, Any] = {"column": column, "max_characters": max_characters}
+        if self._calls.takes("read", *options):
+            return await self._read(file_path, offset, limit, **options)
+        page = await self._read(file_path, offset, limit)
+        _complete_page(page, offset, limit)
+        return limit_page(file_path, page, max(0, offset), column, max_characters)
+
+    async def write(
+        self, file_path: str, content: str, *, overwrite: bool = False, once: str | None = None
+    ) -> WriteResult:
+        """Create a file, or with `overwrite` replace one."""
+        checks_itself = overwrite or self._calls.heeds("write", "overwrite")
+        if not checks_itself and (error := _taken_by(file_path, await self.kind(file_path))):
+            raise error
+        args, options = (file_path, content), {"overwrite": overwrite, "once": once}
+        return await self._calls.result(WriteResult, "write", (file_path,), *args, **options)
+
+    async def edit(
+        self,
+        file_path: str,
+        old_string: str,
+        new_string: str,
+        replace_all: bool = False,
+        *,
+        once: str | None = None,
+    ) -> EditResult:
+        """Replace exact text in a file."""
+        args = file_path, old_string, new_string, replace_all
+        try:
+            result = await self._calls.result(EditResult, "edit", (file_path,), *args, once=once)
+        except BackendFailed:
+            if (content := await self._fetch_binary(file_path)) is None:
+                raise
+            raise not_text(file_path, content) from None
+        result.occurrences = result.occurrences or 1
+        return result
+
+    async def delete(self, file_path: str, *, once: str | None = None) -> DeleteResult:
+        """Delete a file, or a directory with everything in it."""
+        paths = (file_path,)
+        return await self._calls.result(DeleteResult, "delete", paths, *paths, once=once)
+
+    async def move(self, source: str, destination: str, *, once: str | None = None) -> MoveResult:
+        """Rename a file or a directory; `Unsupported` where the backend has no `move`."""
+        paths = source, destination
+        return await self._calls.result(MoveResult, "move", paths, *paths, once=once)
+
+    async def digest(self, file_path: str) -> str | None:
+        """Return a digest of what a file holds now."""
+        if self._calls.has("digest"):
+            return cast("str | None", await self._calls.call("digest", file_path, file_path))
+        [content] = await self.fetch([file_path])
+        return None if isinstance(content, FilesystemError) else digest_of(content)
+
+    async def recall(self, once: str) -> Outcome | None:
+        """Return what is known of a call that was begun before a crash."""
+        if not self._calls.has("recall"):
+            return None
+        return cast("Outcome | None", await self._calls.call("recall", "/", once))
+
+    async def inventory(self, path: str) -> Inventory:
+        """Return every file at or below a path, by listing one directory after the other."""
+        found = Inventory()
+        if path != "/":
+            entries = (await self._list(_parent(path))).entries or ()
+            found.files = [e for e in entries if e["path"] == path and not e.get("is_dir")]
+        directories = [] if found.files else [path]
+        for directory in directories:
+            entries = await self._all_entries(directory)
+            found.empty += not entries
+            found.files += [entry for entry in entries if not entry.get("is_dir")]
+            directories += [entry["path"] for entry in entries if entry.get("is_dir")]
+            if len(directories) > _MAX_DIRECTORIES:
+                raise BackendFailed(
+                    PathPart(path),
+                    f": has more than {_MAX_DIRECTORIES:,} directories, too many for one move. "
+                    "Move parts of it.",
+                )
+        return found
+
+    async def fetch(self, paths: Sequence[str]) -> list[bytes | FilesystemError]:
+        """Return the bytes of each file: downloaded, or read where nothing can be downloaded."""
+        if not paths:
+            return []
+        try:
+            answers = await self._calls.call("download_files", paths[0], list(paths))
+        except Unsupported:
+            return [await self._read_whole(path) for path in paths]
+        except FilesystemError as error:
+            return [error] * len(paths)
+        return [
+            self._calls.error(answer.error or "no content", path)
+            if answer.content is None
+            else answer.content
+            for path, answer in zip(paths, answers, strict=True)
+        ]
+
+    async def put(
+        self, files: Mapping[str, bytes], *, overwrite: bool = True, once: str | None = None
+    ) -> dict[str, FilesystemError]:
+        """Write whole files: uploaded, or written where nothing can be uploaded."""
+        failed: dict[str, FilesystemError] = {}
+        if not overwrite and not self._calls.heeds("upload_files", "overwrite"):
+            for path, kind in (await self._kinds(list(files))).items():
+                if error := _taken_by(path, kind):
+                    failed[path] = error
+        new = [(path, content) for path, content in files.items() if path not in failed]
+        if not new:
+            return failed
+        options = {"overwrite": overwrite, "once": once}
+        try:
+            answers = await self._calls.call("upload_files", new[0][0], new, **options)
+        except Unsupported:
+            return failed | await self._write_each(new, once)
+        for (path, _), answer in zip(new, answers, strict=True):
+            if answer.error:
+                failed[path] = self._calls.error(answer.error, path)
+        return failed
+
+    # Commands
+
+    async def execute(
+        self,
+        command: str,
+        *,
+        timeout: int | None = None,
+        on_output: OnOutput | None = None,
+        once: str | None = None,
+    ) -> ExecuteResponse:
+        """Run a command; one that may have run before, where nobody knows, is not run again."""
+        if once and not self.capabilities.journals and not self._calls.takes("execute", "once"):
+            await self._note_begun(once)
+        options = {"timeout": timeout, "on_output": on_output, "once": once}
+        return await self._calls.result(ExecuteResponse, "execute", ("/",), command, **options)
+
+    async def _note_begun(self, once: str) -> None:
+        """Note in the sandbox that a command begins; raise if it has begun before."""
+        scope, _, name = once.partition(".")
+        group, path = name.partition(".")[0] + ".", f"{_BEGUN}/{scope}"
+        [content] = await self.fetch([path])
+        text = content.decode(errors="replace") if isinstance(content, bytes) else ""
+        begun = [key for key in text.split("\n") if key.startswith(group)]
+        if name in begun:
+            raise FilesystemError(
+                "This command was begun before the run was interrupted. It may have done its work, "
+                "or a part of it, so it was not run again. Look at what it did, then decide."
+            )
+        # What could not be written is ignored: a sandbox without uploads can still run commands.
+        await self.put({path: "".join(f"{key}\n" for key in [*begun, name]).encode()})
+
+    # Searches
+
+    async def glob(self, pattern: str, path: str | None = None) -> GlobResult:
+        """Find files below a directory by a pattern."""
+        start = path or "/"
+        try:
+            result = await self._calls.result(GlobResult, "glob", (start,), pattern, start)
+        except Unsupported:
+            matches = _matcher(pattern, start)
+            files = (await self.inventory(start)).files
+            return GlobResult(matches=[info for info in files if matches(info["path"])])
+        found = [_cleaned(match) for match in result.matches or ()]
+        result.matches = [match for match in found if not match.get("is_dir")]
+        if result.truncated and not result.note:
+            result.note = "The list is not complete."
+        return result
+
+    async def grep(
+        self, query: Query, path: str | None = None, glob: str | None = None
+    ) -> GrepResult:
+        """Search text files: by the backend, or here for what it can't search for."""
+        needed = {"regex": query.regex, "ignore_case": query.ignore_case}
+        needed["context"] = bool(query.context) and query.output_mode == "content"
+        start = path or "/"
+        if self._calls.takes("grep", *(name for name, is_needed in needed.items() if is_needed)):
+            with contextlib.suppress(Unsupported):
+                return await self._grep_there(query, start, glob)
+        return await self._grep_here(query, start, glob)
+
+    async def _grep_there(self, query: Query, start: str, glob: str | None) -> GrepResult:
+        options = asdict(query)
+        args = options.pop("pattern"), start, glob
+        result = await self._calls.result(GrepResult, "grep", (start,), *args, **options)
+        found = [_cleaned(match) for match in result.matches or ()]
+        found.sort(key=lambda match: (match["path"], match["line"]))
+        result.matches = found
+        result.counts = dict(result.counts or Counter(match["path"] for match in found))
+        return _limited(result, query.max_count)
+
+    async def _grep_here(self, query: Query, start: str, glob: str | None) -> GrepResult:
+        """Search fetched files, batch by batch, until there is enough or the time is up."""
+        files = await self._candidates(query, start, glob)
+        deadline = time.monotonic() + self._search_seconds
+        small = [info for info in files if info.get("size", 0) <= _MAX_SEARCHED]
+        total, left_out = GrepResult(matches=[], counts={}), len(files) - len(small)
+        for batch in _batches(small):
+            if time.monotonic() > deadline:
+                total.truncated = True
+                total.note = (
+                    f"Stopped after {self._search_seconds:g} s. Search a smaller directory."
+                )
+            if total.truncated or _is_over(total, query.max_count):
+                break
+            contents = await self.fetch(batch)
+            left_out += sum(isinstance(content, FilesystemError) for content in contents)
+            texts = [
+                (path, content.decode())
+                for path, content in zip(batch, contents, strict=True)
+                if isinstance(content, bytes) and is_text(content)
+            ]
+            _add(total, await in_thread(search, texts, query))
+        if left_out and not total.note:
+            total.note = f"{left_out:,} files were not searched: too large, or not readable."
+        return _limited(total, query.max_count)
+
+    async def _candidates(self, query: Query, start: str, glob: str | None) -> list[FileInfo]:
+        """Return the files to fetch, in the order of their paths."""
+        kind = await self.kind(start)
+        if kind is None:
+            raise FileNotFound(start)
+        matches = _matcher(glob, start if kind == "directory" else _parent(start))
+        found = [FileInfo(path=start)] if kind == "file" else await self._searched(query, start)
+        kept = (info for info in found if matches(info["path"]))
+        return sorted(kept, key=lambda info: info["path"])
+
+    async def _searched(self, query: Query, start: str) -> list[FileInfo]:
+        if not query.regex and not query.ignore_case:
+            # The backend may know which files have the text: then only lines around it are missing.
+            with contextlib.suppress(Unsupported):
+                counts = (await self._grep_there(Query(query.pattern), start, None)).counts
+                return [FileInfo(path=path) for path in counts or ()]
+        if not self._calls.has("glob"):
+            return (await self.inventory(start)).files
+        # For others a star may leave out names that begin with a dot.
+        results = [await self.glob(pattern, start) for pattern in ("*", ".*")]
+        found = {info["path"]: info for result in results for info in result.matches or ()}
+        return list(found.values())
+
+    # Parts of the above
+
+    async def _list(self, path: str) -> LsResult:
+        result = await self._calls.result(LsResult, "ls", (path,), path)
+        result.entries = [_cleaned(entry) for entry in result.entries or ()]
+        return result
+
+    async def _all_entries(self, directory: str) -> list[FileInfo]:
+        result = await self.ls(directory)
+        if result.note:
+            reason = ": is left where it is, as not all of it could be listed: "
+            raise BackendFailed(PathPart(directory), reason, result.note)
+        return result.entries or []
+
+    async def _kinds(self, paths: Sequence[str]) -> dict[str, Kind | None]:
+        """Return what is at each path, by listing each directory above them once."""
+        found: dict[str, Kind] = {"/": "directory"}
+        for directory in {_parent(path) for path in paths if path != "/"}:
+            try:
+                entries = (await self._list(directory)).entries or ()
+            except (FileNotFound, NotDirectory):
+                continue
+            found |= {e["path"]: "directory" if e.get("is_dir") else "file" for e in entries}
+        return {path: found.get(path) for path in paths}
+
+    async def _read(self, path: str, *page: int, **options: Any) -> ReadResult:
+        try:
+            return await self._read_page(path, *page, **options)
+        except BackendFailed:
+            # Others fail at files that are not text, and don't say so.
+            if (content := await self._fetch_binary(path)) is None:
+                raise
+            encoded = base64.b64encode(content).decode()
+            return ReadResult(file_data=FileData(content=encoded, encoding="base64"))
+
+    async def _read_page(self, path: str, *page: int, **options: Any) -> ReadResult:
+        result = await self._calls.result(ReadResult, "read", (path,), path, *page, **options)
+        file = cast("dict[str, Any]", result.file_data or {"content": ""})
+        if isinstance(file["content"], list):  # as older backends store it
+            file = {**file, "content": "\n".join(file["content"])}
+        result.file_data = cast("FileData", file)
+        return result
+
+    async def _read_whole(self, path: str) -> bytes | FilesystemError:
+        try:
+            page = await self._read_page(path, 0, sys.maxsize)
+        except FilesystemError as error:
+            return error
+        return file_bytes(page.file_data or FileData(content=""))
+
+    async def _fetch_binary(self, path: str) -> bytes | None:
+        """Return the bytes of a file that is not text, and `None` for any other."""
+        [content] = await self.fetch([path])
+        return None if isinstance(content, FilesystemError) or is_text(content) else content
+
+    async def _write_each(
+        self, files: Sequence[tuple[str, bytes]], once: str | None
+    ) -> dict[str, FilesystemError]:
+        failed: dict[str, FilesystemError] = {}
+        for number, (path, content) in enumerate(files):
+            try:
+                text = content.decode()
+                await self.write(path, text, overwrite=True, once=once and f"{once}.{number}")
+            except UnicodeDecodeError:
+                failed[path] = Unsupported(
+                    PathPart(path), ": is not text, and the backend there takes only text."
+                )
+            except FilesystemError as error:
+                failed[path] = error
+        return failed
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0] or "/"
+
+
+def _cleaned(found: T) -> T:
+    """Return an entry or a match with a normal path: those of directories may end in `/`."""
+    path = found["path"]
+    cleaned = {**found, "path": "/" + path.strip("/")}
+    if path.endswith("/"):
+        cleaned["is_dir"] = True
+    return cast("T", cleaned)
+
+
+def _taken_by(path: str, kind: Kind | None) -> FilesystemError | None:
+    if kind == "file":
+        return FileExists(path, "Change it with `edit_file`, or set `overwrite`.")
+    return IsDirectory(path) if kind else None
+
+
+def _complete_page(page: ReadResult, offset: int, limit: int) -> None:
+    """Say of a page where the next one begins, or how many lines the file has."""
+    file = page.file_data or FileData(content="")
+    if not file["content"] or file.get("encoding", "utf-8") != "utf-8":
+        return
+    has_end = file["content"].endswith("\n")
+    if page.next_offset is not None and not has_end:
+        # A line that is followed by another ends in a newline: some leave that out.
+        page.file_data = {**file, "content": file["content"] + "\n"}
+    elif page.next_offset is None and page.total_lines is None:
+        lines = file["content"].count("\n") + (not has_end)
+        if lines < limit:
+            page.total_lines = max(0, offset) + lines
+        else:
+            page.next_offset = max(0, offset) + lines  # there may be more
+
+
+def _matcher(glob: str | None, directory: str) -> Callable[[str], bool]:
+    if glob is None:
+        return lambda path: True
+    matches, skip = compile_glob(glob), len(directory.rstrip("/")) + 1
+    return lambda path: matches(path[skip:])
+
+
+def _batches(files: Sequence[FileInfo]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for info in files:
+        if batch and (len(batch) >= _BATCH_FILES or size + info.get("size", 0) > _BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(info["path"])
+        size += info.get("size", 0)
+    if batch:
+        yield batch
+
+
+def _add(total: GrepResult, found: GrepResult) -> None:
+    total.matches = [*(total.matches or ()), *(found.matches or ())]
+    total.counts = {**(total.counts or {}), **(found.counts or {})}
+    total.truncated = total.truncated or found.truncated
+    total.note = found.note or total.note
+
+
+def _is_over(found: GrepResult, max_count: int | None) -> bool:
+    return max_count is not None and sum((found.counts or {}).values()) > max_count
+
+
+def _limited(found: GrepResult, max_count: int | None) -> GrepResult:
+    """Cut a result to a number of lines."""
+    if max_count is None or not _is_over(found, max_count):
+        return found
+    counts: dict[str, int] = {}
+    for path, count in (found.counts or {}).items():
+        counts[path] = min(count, max_count - sum(counts.values()))
+    found.counts = {path: count for path, count in counts.items() if count}
+    found.matches, found.truncated = (found.matches or [])[:max_count], True
+    return found
