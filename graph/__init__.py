@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from langgraph_filesystem.persistence.sqlite import aopen_sqlite, open_sqlite
     from langgraph_filesystem.state.backends.composite import CompositeBackend
     from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
-    from langgraph_filesystem.state.backends.remote import RemoteBackend
+    from langgraph_filesystem.state.backends.objects.remote import RemoteBackend
+    from langgraph_filesystem.state.backends.objects.store import StoreBackend
     from langgraph_filesystem.state.backends.sandbox import SandboxBackend, SandboxUnavailable
     from langgraph_filesystem.state.backends.shell import LocalShellBackend
     from langgraph_filesystem.state.backends.state import StateBackend
-    from langgraph_filesystem.state.backends.store import StoreBackend
     from langgraph_filesystem.state.errors import FilesystemError
     from langgraph_filesystem.state.files import FileData, FileEdit, merge_files
     from langgraph_filesystem.state.schema import FilesystemState
@@ -71,11 +71,11 @@ _HOMES = {
     "FilesystemError": "state.errors",
     "FilesystemState": "state.schema",
     "LocalShellBackend": "state.backends.shell",
-    "RemoteBackend": "state.backends.remote",
+    "RemoteBackend": "state.backends.objects.remote",
     "SandboxBackend": "state.backends.sandbox",
     "SandboxUnavailable": "state.backends.sandbox",
     "StateBackend": "state.backends.state",
-    "StoreBackend": "state.backends.store",
+    "StoreBackend": "state.backends.objects.store",
     "add_filesystem": "builder",
     "aopen_postgres": "persistence.postgres",
     "aopen_sqlite": "persistence.sqlite",

@@ -1,7 +1,7 @@
-"""What a remote store refuses, in words that hold no address, no key and no path of a host.
+"""Errors of stores of objects, in words without an address, a credential or a path of the host.
 
-A client's own message may have the address of the store, the credentials in it, or a directory of
-the host. Of all that only the store's short code of the error is shown, such as `AccessDenied`.
+A client's own message may hold all of these. Only the store's short code of the error is shown,
+such as `AccessDenied`.
 """
 
 import re
@@ -14,18 +14,27 @@ from langgraph_filesystem.state.errors import (
     PathRefused,
     PermissionDenied,
 )
+from langgraph_filesystem.state.text import PathPart
 
-__all__ = ("client_errors", "explain")
+__all__ = ("ChangedMeanwhile", "client_errors", "explain")
+
+
+class ChangedMeanwhile(BackendFailed):
+    """Another writer changed a file during an operation on it."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            PathPart(path), ": another writer changed it at the same time. Read it again."
+        )
 
 
 class _Denied(PermissionDenied):
-    """The remote store does not let us do it."""
-
     def __init__(self, path: str, code: str) -> None:
         FilesystemError.__init__(
             self,
-            f"{path}: permission denied by the remote store{code}. Choose another path, or ask "
-            "for the permission.",
+            PathPart(path),
+            f": permission denied by the remote store{code}. Choose another path, or ask for "
+            "permission.",
         )
 
 
@@ -45,8 +54,8 @@ _CODES = (
     re.compile(r"\((\w{1,60})\) when calling"),
     re.compile(r"\b([45]\d\d) [A-Z][a-z]"),
 )
-_KINDS = (
-    (("NoSuchBucket", "NoSuchContainer"), "the bucket does not exist. Ask for it to be made"),
+_REASONS = (
+    (("NoSuchBucket", "NoSuchContainer"), "the bucket does not exist. Ask for it to be created"),
     (("timed out", "TimedOut", "Timeout"), "the remote store did not answer. Try again later"),
     (
         ("error sending request", "Connect", "dns error", "resolve"),
@@ -54,20 +63,20 @@ _KINDS = (
     ),
     (
         ("invalid path",),
-        "the bucket has a key here that is no path (with `//`, `.` or `..` in it), which obstore "
-        "can't list. List another directory, or use the store through fsspec",
+        "the bucket has a key here that is not a path (it has `//`, `.` or `..` in it), which "
+        "obstore can't list. List another directory, or use the bucket through fsspec",
     ),
 )
 _DENIALS = ("PermissionDenied", "Unauthenticated", "PermissionError", "AccessDenied", "Forbidden")
 
 
 def client_errors() -> tuple[type[Exception], ...]:
-    """Return the errors that a client may raise, of those clients that are in use."""
+    """Return the errors that a client may raise, of the clients that are loaded."""
     return (OSError, ValueError, *_loaded())
 
 
 def explain(path: str, error: BaseException) -> FilesystemError:
-    """Return the error of ours that says what happened at a path."""
+    """Return our own error for a client's error at a path."""
     text, kind = str(error), type(error).__name__
     if isinstance(error, ValueError):
         return PathRefused(path, "the remote store does not allow such a name.")
@@ -77,11 +86,12 @@ def explain(path: str, error: BaseException) -> FilesystemError:
     code = next((f" ({code})" for code in codes), "")
     if any(word in kind or word in code for word in _DENIALS):
         return _Denied(path, code)
-    for words, reason in _KINDS:
+    for words, reason in _REASONS:
         if any(word in text or word in kind for word in words):
-            return BackendFailed(f"{path}: {reason}.")
+            return BackendFailed(PathPart(path), f": {reason}.")
     return BackendFailed(
-        f"{path}: the remote store failed{code or f' ({kind})'}. Try again, or choose another path."
+        PathPart(path),
+        f": the remote store failed{code or f' ({kind})'}. Try again, or choose another path.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Files as items of a LangGraph store: the form that `deepagents` writes and reads too."""
+"""Files as items of a LangGraph store: the format that `deepagents` reads and writes too."""
 
 import base64
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from langgraph.store.base import Item
 
-from langgraph_filesystem.state.backends.objects import Blob
+from langgraph_filesystem.state.backends.objects.objects import Blob
 from langgraph_filesystem.state.errors import InvalidFiles, PathRefused
 from langgraph_filesystem.state.files import FileData, checked_update, file_bytes
 from langgraph_filesystem.state.paths import normalize_path
@@ -16,20 +16,19 @@ __all__ = ("blob_of", "item_value")
 
 
 def item_value(content: bytes, created_at: str | None = None) -> dict[str, Any]:
-    """Return the value of a file: as text where it is text."""
+    """Return the value of a file: text as text, other bytes as base64."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    file = _text_or_base64(content)
-    return {**file, "created_at": created_at or now, "modified_at": now}
+    return {**_encoded(content), "created_at": created_at or now, "modified_at": now}
 
 
-def blob_of(item: Item) -> Blob | None:
-    """Return the file that an item is, or `None` for one that is something else."""
-    file = _file_of(item)
-    if file is None:
+def blob_of(item: Item | None) -> Blob | None:
+    """Return the file that an item holds, or `None` if it holds something else."""
+    file = None if item is None else _file_of(item)
+    if item is None or file is None:
         return None
     content = file_bytes(file)
     times = file.get("created_at"), file.get("modified_at")
-    return Blob(content, len(content), item.value, *times)
+    return Blob(content, len(content), None, *times)
 
 
 def _file_of(item: Item) -> FileData | None:
@@ -44,7 +43,7 @@ def _file_of(item: Item) -> FileData | None:
         return None
 
 
-def _text_or_base64(content: bytes) -> FileData:
+def _encoded(content: bytes) -> FileData:
     try:
         # PostgreSQL can't hold a NUL in its JSON.
         if b"\0" not in content:

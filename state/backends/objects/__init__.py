@@ -1,0 +1,1 @@
+"""Files as values under keys: a LangGraph store, a bucket, or a remote filesystem."""

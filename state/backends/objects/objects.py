@@ -1,0 +1,186 @@
+"""`Objects`: what a LangGraph store, a bucket and a remote filesystem have in common.
+
+They keep a file as one value under its path. `ObjectStore` (`backend.py`) says what a file
+operation does with such values; an `Objects` knows one kind of store.
+
+A directory exists as long as there is a file below it. Methods are `async` and written for sync and
+async runs at once, see `state/io.py`.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from langgraph_filesystem.state.errors import FilesystemError, IsDirectory, NotDirectory
+from langgraph_filesystem.state.io import is_sync, run_sync
+from langgraph_filesystem.state.paths import ancestors
+
+__all__ = ("Blob", "Changed", "Entry", "Listing", "Objects", "Survey", "gather_limited")
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_MAX_REQUESTS = 16
+"""Requests at the same time: a bucket answers each in some 30 ms and allows many more."""
+
+
+class Changed(Exception):
+    """Another writer was faster: the object is not what it was, or is there already."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file without its content."""
+
+    path: str
+    size: int
+    modified_at: str | None = None
+    version: Any = None
+    """Differs between two states of a file; only the store can read it."""
+
+
+@dataclass(frozen=True)
+class Blob:
+    """A file with its content, or with a part of it."""
+
+    content: bytes
+    size: int
+    """Bytes of the whole file."""
+    version: Any = None
+    """Differs between two states of a file; only the store can read it."""
+    created_at: str | None = None
+    modified_at: str | None = None
+    attributes: Any = None
+    """What else the store keeps with a file, such as its content type. An edit keeps it."""
+
+
+@dataclass
+class Listing:
+    """Files and directories below a directory."""
+
+    files: list[Entry] = field(default_factory=list)
+    directories: set[str] = field(default_factory=set)
+    """Only in the list of what is directly below a directory."""
+    note: str | None = None
+    """What was left out, and why."""
+    complete: bool = True
+    """Whether the list went to its end."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What is at some paths and above them, before files are written there."""
+
+    files: set[str]
+    """Those of the paths, and of the directories above them, that are files."""
+    directories: set[str]
+    """Those of the paths that are directories."""
+
+    def has_file(self, path: str) -> bool:
+        """Say whether a file is at a path already; raise if there can't be one."""
+        if path in self.files:
+            return True
+        if path in self.directories or path == "/":
+            raise IsDirectory(path)
+        for above in ancestors(path):
+            if above in self.files:
+                raise NotDirectory(path, above)
+        return False
+
+    def add(self, path: str) -> None:
+        """Count a path as a file that is there from now on."""
+        self.files.add(path)
+        self.directories.update(ancestors(path))
+
+
+class Objects(Protocol):
+    """One store of objects. Nothing here checks what is above or below a path."""
+
+    @property
+    def identity(self) -> Hashable:
+        """Tells this place from others, for the locks of this process."""
+
+    def check(self, path: str) -> None:
+        """Raise for a path that can't hold a file here."""
+
+    def notes(self, scope: str) -> "Objects":
+        """Return the place where the journal keeps its notes, apart from the files."""
+
+    async def info(self, path: str) -> Entry | None:
+        """Return a file without its content, or `None` if there is none."""
+
+    async def get(
+        self, path: str, start: int = 0, length: int | None = None, same: Blob | None = None
+    ) -> Blob | None:
+        """Return bytes of a file, all of them if that is as cheap; `None` if there is none.
+
+        Raises `Changed` if the file is in another state than `same`.
+        """
+
+    async def get_many(self, paths: Sequence[str]) -> list[Blob | FilesystemError | None]:
+        """Return whole files, or why one can't be read."""
+
+    async def update(self, path: str, content: bytes, old: Blob) -> None:
+        """Write a file that is still the `old` one, or raise `Changed`."""
+
+    async def put_many(
+        self, contents: Mapping[str, bytes], *, overwrite: bool
+    ) -> dict[str, FilesystemError]:
+        """Write files; return why some were not. Without `overwrite` an old one is `FileExists`."""
+
+    async def remove(self, paths: Sequence[str]) -> None:
+        """Remove files; one that is gone already is no error."""
+
+    async def remove_directory(self, path: str) -> bool:
+        """Remove what is left of a directory without files; say whether it is gone."""
+
+    async def rename(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Move files to where nothing is: all of them or, after an error, none."""
+
+    async def children(self, directory: str) -> Listing:
+        """Return what is directly below a directory."""
+
+    async def below(self, directory: str, seconds: float | None = None) -> Listing:
+        """Return every file below a directory, or as many as are found in that time."""
+
+    async def is_directory(self, path: str) -> bool:
+        """Say whether a file is below a path."""
+
+    async def survey(self, paths: Sequence[str]) -> Survey:
+        """Say what is at paths before files are written there."""
+
+
+async def gather_limited(
+    work: Callable[[T], Coroutine[Any, Any, R]], items: Sequence[T]
+) -> list[R]:
+    """Do the work for all items, some at a time, and return the results in their order.
+
+    An error is raised after all have ended, so that none is left half done.
+    """
+    if len(items) <= 1:
+        return [await work(item) for item in items]
+    if is_sync():
+        with ThreadPoolExecutor(min(_MAX_REQUESTS, len(items))) as pool:
+            runs = [pool.submit(copy_context().run, _run, work, item) for item in items]
+        return [run.result() for run in runs]
+    free = asyncio.Semaphore(_MAX_REQUESTS)
+
+    async def one(item: T) -> R:
+        async with free:
+            return await work(item)
+
+    results = await asyncio.gather(*map(one, items), return_exceptions=True)
+    return [_unwrapped(result) for result in results]
+
+
+def _run(work: Callable[[T], Coroutine[Any, Any, R]], item: T) -> R:
+    return run_sync(work(item))
+
+
+def _unwrapped(result: R | BaseException) -> R:
+    if isinstance(result, BaseException):
+        raise result
+    return result
