@@ -1,6 +1,7 @@
 """A backend as the tests call it: blocking, or awaited as an async graph does."""
 
 import asyncio
+import inspect
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +24,6 @@ from langgraph_filesystem.state.backends.protocol import (
     WriteResult,
 )
 from langgraph_filesystem.state.files import FileData, file_bytes
-from langgraph_filesystem.state.io import Awaiting, Blocking, finished, takes
 
 __all__ = ("Call", "Driven", "Mode", "failed")
 
@@ -120,7 +120,7 @@ class Driven:
         function = getattr(self.backend, method, None)
         if not callable(function):
             self._miss(method, f"there is no method `{method}`")
-        if keyword is not None and not takes(function, keyword):
+        if keyword is not None and not _takes(function, keyword):
             self._miss(method, f"`{method}` takes no `{keyword}`", optional=True)
 
     def put(self, path: str, content: str | bytes) -> None:
@@ -179,17 +179,26 @@ class Driven:
 
     def _run(self, method: str, args: Sequence[Any], options: dict[str, Any]) -> Any:
         if self.mode == "sync":
-            return finished(Blocking().call(self.backend, method, *args, **options), method)
-        return self._runner.run(Awaiting().call(self.backend, method, *args, **options))
+            return getattr(self.backend, method)(*args, **options)
+        return self._runner.run(self._awaited(method, args, options))
+
+    async def _awaited(self, method: str, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        if twin := getattr(self.backend, f"a{method}", None):
+            return await twin(*args, **options)
+        return await asyncio.to_thread(getattr(self.backend, method), *args, **options)
 
     async def _gathered(self, calls: Sequence[Call]) -> list[Any]:
-        awaited = [Awaiting().call(self.backend, call[0], *call[1:]) for call in calls]
-        return list(await asyncio.gather(*awaited))
+        return list(await asyncio.gather(*(self._awaited(c[0], c[1:], {}) for c in calls)))
 
     def _miss(self, method: str, what: str, *, optional: bool = False) -> NoReturn:
         if self._complete or (method in _REQUIRED and not optional):
             pytest.fail(f"{type(self.backend).__name__}: {what}.")
         pytest.skip(f"{type(self.backend).__name__}: {what}, which is optional.")
+
+
+def _takes(function: Any, keyword: str) -> bool:
+    parameters = inspect.signature(function).parameters
+    return keyword in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
 def failed(result: Any, *names: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from langgraph_filesystem.state.backends.excerpts import Hit, Read, match_of
-from langgraph_filesystem.state.backends.jail import Jail
+from langgraph_filesystem.state.backends.disk.jail import Jail
 from langgraph_filesystem.state.backends.omissions import Omissions
 from langgraph_filesystem.state.backends.protocol import GrepMatch, GrepResult
 from langgraph_filesystem.state.backends.scanning import Matcher

@@ -1,24 +1,19 @@
-"""What an open file holds: its bytes, what kind they are, and a digest to know it again by."""
+"""Text and bytes: which files are text, and how text becomes bytes and back."""
 
 import base64
 import contextlib
-import hashlib
 import os
-from datetime import UTC, datetime
-from functools import lru_cache
 
-from langgraph_filesystem.state.errors import FilesystemError, NotText
+from langgraph_filesystem.state.errors import FilesystemError, FileTooLarge, NotText
+from langgraph_filesystem.state.text import PathPart
 
 __all__ = (
     "HEAD",
     "FileTooLarge",
     "decoded",
-    "digest_of",
     "encoded",
     "is_binary",
     "is_text",
-    "mark_of",
-    "modified_at",
     "not_text",
     "not_text_of",
     "read_whole",
@@ -29,19 +24,8 @@ HEAD = 8192
 _CHUNK = 1 << 20
 
 
-class FileTooLarge(FilesystemError):
-    """A file is larger than what is taken into memory at once."""
-
-    def __init__(self, path: str, size: int, limit: int) -> None:
-        super().__init__(
-            f"{path}: has {size:,} bytes, more than the {limit:,} that are edited at once "
-            "(`max_file_size_mb` of the backend). Write a smaller file, or change it with a "
-            "program."
-        )
-
-
 def read_whole(handle: int, size: int) -> bytes:
-    """Return what a file holds, about so many bytes."""
+    """Return the content of a file that has about so many bytes."""
     first = os.pread(handle, size + 1, 0)
     if len(first) <= size and not os.pread(handle, 1, len(first)):
         return first
@@ -53,12 +37,12 @@ def read_whole(handle: int, size: int) -> bytes:
 
 
 def is_binary(head: bytes) -> bool:
-    """Say whether a file that begins so is binary."""
+    """Say whether a file that begins like this is binary."""
     return b"\0" in head[:HEAD]
 
 
 def is_text(content: bytes) -> bool:
-    """Say whether bytes are text, as we read it."""
+    """Say whether bytes are text that can be read and edited."""
     try:
         decoded("", content)
     except NotText:
@@ -67,12 +51,12 @@ def is_text(content: bytes) -> bool:
 
 
 def not_text(path: str, head: bytes, size: int) -> NotText:
-    """Return the error for a file that begins so and is no text, with what it is instead."""
+    """Return the error for a file that is not text, by how it begins."""
     return NotText(path, size, "binary content" if is_binary(head) else "text that is not UTF-8")
 
 
 def not_text_of(path: str, base64_content: str) -> NotText:
-    """Return the error for a file that came as base64."""
+    """Return the error for a file whose content is given as base64."""
     size = len(base64_content) * 3 // 4 - base64_content[-2:].count("=")
     return not_text(path, base64.b64decode(base64_content[: 4 * HEAD // 3 // 4 * 4]), size)
 
@@ -86,46 +70,12 @@ def decoded(path: str, content: bytes) -> str:
 
 
 def encoded(path: str, text: str) -> bytes:
-    """Return the bytes of a text that shall be written."""
+    """Return the bytes of a text to write."""
     try:
         return text.encode()
     except UnicodeEncodeError as error:
         raise FilesystemError(
-            f"{path}: the text has a lone surrogate at character {error.start:,}, which no file "
-            "can hold. Write it without."
+            PathPart(path),
+            f": the text has a lone surrogate at character {error.start:,}, which can't be stored "
+            "in a file. Write it without.",
         ) from None
-
-
-def digest_of(handle: int, limit: int) -> str:
-    """Return a digest of what a file holds; of a file over the limit, of what the host says of it.
-
-    The host's word for a large file is its place, size and time of change: a rename keeps it.
-    """
-    status = os.fstat(handle)
-    if status.st_size > limit:
-        return mark_of(status)
-    digest, at = hashlib.sha256(), 0
-    while piece := os.pread(handle, _CHUNK, at):
-        digest.update(piece)
-        at += len(piece)
-    return digest.hexdigest()[:24]
-
-
-def mark_of(status: os.stat_result) -> str:
-    """Return what tells an entry from others without looking into it."""
-    known = f"{status.st_ino} {status.st_size} {status.st_mtime_ns}"
-    return hashlib.sha256(known.encode()).hexdigest()[:24]
-
-
-def modified_at(status: os.stat_result) -> str:
-    """Return the time of the last change as the state writes it: ISO 8601, in UTC."""
-    seconds, nanoseconds = divmod(status.st_mtime_ns, 1_000_000_000)
-    return f"{_second(seconds)}.{nanoseconds // 1_000_000:03}+00:00"
-
-
-@lru_cache(maxsize=1024)
-def _second(seconds: int) -> str:
-    try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    except (OverflowError, ValueError, OSError):
-        return "1970-01-01T00:00:00"  # a time that no calendar has

@@ -30,7 +30,7 @@ from langgraph_filesystem.state.backends.candidates import confirmed_files, firs
 from langgraph_filesystem.state.backends.collected import Collected, Found, Search
 from langgraph_filesystem.state.backends.contents import HEAD, is_binary
 from langgraph_filesystem.state.backends.excerpts import Hit
-from langgraph_filesystem.state.backends.jail import Jail
+from langgraph_filesystem.state.backends.disk.jail import Jail
 from langgraph_filesystem.state.backends.omissions import Omissions
 from langgraph_filesystem.state.backends.protocol import GrepResult
 from langgraph_filesystem.state.backends.ripgrep import Ripgrep, RipgrepFailed, find_ripgrep

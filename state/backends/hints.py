@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from langgraph_filesystem.state.backends.child_output import CAN_BOUND_MEMORY
 from langgraph_filesystem.state.backends.collected import Search
-from langgraph_filesystem.state.backends.jail import RESERVED, TEMPORARY
+from langgraph_filesystem.state.backends.disk.jail import RESERVED, TEMPORARY
 from langgraph_filesystem.state.backends.omissions import Omissions
 from langgraph_filesystem.state.backends.ripgrep import Ripgrep, RipgrepFailed
 from langgraph_filesystem.state.backends.trees import nameable

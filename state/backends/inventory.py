@@ -6,7 +6,6 @@ A backend with `inventory(path)` tells it at once; of one without it a move goes
 from dataclasses import dataclass, field
 
 from langgraph_filesystem.state.backends.protocol import FileInfo
-from langgraph_filesystem.state.backends.tree_marks import TreeMark
 from langgraph_filesystem.state.errors import FilesystemError
 
 __all__ = ("Inventory", "NotMovable")
@@ -27,8 +26,6 @@ class Inventory:
     """Files that are symbolic links: another mount gets what they lead to."""
     refused: tuple[str, str] | None = None
     """A path that can't be taken to another mount, and a message that names it."""
-    mark: TreeMark | None = None
-    """What a disk knows it by, where files were only counted."""
 
 
 class NotMovable(FilesystemError):

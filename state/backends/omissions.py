@@ -4,7 +4,7 @@ from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from langgraph_filesystem.state.remarks import Named, Remark, joined
+from langgraph_filesystem.state.text import Note, PathPart, join_notes
 
 __all__ = ("Omissions", "Tally")
 
@@ -29,11 +29,11 @@ class Tally:
     def __str__(self) -> str:
         return self.remark()
 
-    def remark(self) -> Remark:
+    def remark(self) -> Note:
         """Return the first names, and how many more there are."""
         more = self.count - len(self._first)
-        shown = joined(", ", (Remark(_readable(name)) for name in self._first))
-        return Remark(*(shown.parts if shown else ()), f" and {more:,} more" if more else "")
+        shown = join_notes(", ", (Note(_readable(name)) for name in self._first))
+        return Note(*(shown.parts if shown else ()), f" and {more:,} more" if more else "")
 
 
 @dataclass
@@ -57,9 +57,9 @@ class Omissions:
         """Whether every file was looked at, and none was too large."""
         return not (self.large.count or self.may_be_large or self.is_late)
 
-    def note(self, time_limit: float, max_file_size: int = 0) -> Remark | None:
+    def note(self, time_limit: float, max_file_size: int = 0) -> Note | None:
         """Return all there is to say, if there is anything."""
-        return joined(" ", self._sentences(time_limit, max_file_size))
+        return join_notes(" ", self._sentences(time_limit, max_file_size))
 
     def _sentences(self, time_limit: float, max_file_size: int) -> Iterator[str]:
         if self.late:
@@ -67,21 +67,21 @@ class Omissions:
         elif self.is_late:
             yield f"The search stopped after {time_limit:g} s; search a smaller directory."
         if self.binary:
-            yield Remark(_readable(self.binary), " is binary, and so was not searched.")
+            yield Note(_readable(self.binary), " is binary, and so was not searched.")
         if self.large.count or self.may_be_large:
             others = ", among others" if self.may_be_large else ""
             named = f"; left out{others}: " if self.large.count else ""
-            yield Remark(
+            yield Note(
                 f"Files over {max_file_size:,} bytes are searched only when `path` names them",
                 *(named, *self.large.remark().parts, "."),
             )
         if self.unreadable.count:
-            yield Remark("Left out, as it can't be read: ", *self.unreadable.remark().parts, ".")
+            yield Note("Left out, as it can't be read: ", *self.unreadable.remark().parts, ".")
         if self.unnameable.count:
-            yield Remark("Left out, as no path can name it: ", *self.unnameable.remark().parts, ".")
+            yield Note("Left out, as no path can name it: ", *self.unnameable.remark().parts, ".")
 
 
-def _readable(name: str) -> Named:
+def _readable(name: str) -> PathPart:
     """A name may hold bytes that are no text, and be as long as a path can get."""
     shown = name.encode(errors="surrogateescape").decode(errors="backslashreplace")
-    return Named(shown if len(shown) <= 200 else f"{shown[:100]}...{shown[-80:]}")
+    return PathPart(shown if len(shown) <= 200 else f"{shown[:100]}...{shown[-80:]}")

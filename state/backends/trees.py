@@ -17,7 +17,7 @@ import time
 from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
-from langgraph_filesystem.state.backends.jail import Jail
+from langgraph_filesystem.state.backends.disk.jail import Jail
 from langgraph_filesystem.state.backends.omissions import Omissions, Tally
 from langgraph_filesystem.state.backends.protocol import FileInfo, GlobResult
 from langgraph_filesystem.state.errors import FilesystemError

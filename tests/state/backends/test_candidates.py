@@ -17,7 +17,7 @@ from langgraph_filesystem.state.backends.ripgrep import Ripgrep, find_ripgrep
 from langgraph_filesystem.state.backends.scanning import Matcher
 from langgraph_filesystem.state.globs import GlobWalk
 from langgraph_filesystem.state.search import Query
-from tests.state.backends.disks import Place, open_handles, write
+from tests.state.backends.disk.places import Place, open_handles, write
 
 RG = find_ripgrep()
 assert RG is not None

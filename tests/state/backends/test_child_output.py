@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from langgraph_filesystem.state.backends.child_output import CAN_BOUND_MEMORY, output_of
-from tests.state.backends.disks import children, open_handles
+from tests.state.backends.disk.places import children, open_handles
 
 
 def told(

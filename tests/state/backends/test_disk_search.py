@@ -25,7 +25,7 @@ from langgraph_filesystem.state.backends.protocol import ContextLine, GrepResult
 from langgraph_filesystem.state.backends.sizes import Sizes
 from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, PatternRefused
 from langgraph_filesystem.state.search import Query, search
-from tests.state.backends.disks import (
+from tests.state.backends.disk.places import (
     NOBODY,
     Place,
     children,

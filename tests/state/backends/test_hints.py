@@ -15,7 +15,7 @@ from langgraph_filesystem.state.backends.jail import Jail
 from langgraph_filesystem.state.backends.protocol import GrepResult, OutputMode
 from langgraph_filesystem.state.backends.sizes import Sizes
 from langgraph_filesystem.state.search import Query
-from tests.state.backends.disks import Place, write
+from tests.state.backends.disk.places import Place, write
 
 RG = ripgrep.find_ripgrep()
 LIMIT = 100_000

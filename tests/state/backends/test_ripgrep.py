@@ -16,7 +16,7 @@ from langgraph_filesystem.state.backends.omissions import Omissions
 from langgraph_filesystem.state.backends.ripgrep import Ripgrep, RipgrepFailed, find_ripgrep
 from langgraph_filesystem.state.backends.scanning import Matcher
 from langgraph_filesystem.state.search import Query
-from tests.state.backends.disks import open_handles
+from tests.state.backends.disk.places import open_handles
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from langgraph_filesystem.state.backends.jail import RESERVED, TEMPORARY, Jail, 
 from langgraph_filesystem.state.backends.trees import Walk, glob_files
 from langgraph_filesystem.state.errors import FileNotFound, NotDirectory, PatternRefused
 from langgraph_filesystem.state.globs import compile_glob
-from tests.state.backends.disks import Place, fast_place, nested, open_handles, unprivileged
+from tests.state.backends.disk.places import Place, fast_place, nested, open_handles, unprivileged
 
 
 def write(root: Path, *names: str) -> None:

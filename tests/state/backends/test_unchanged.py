@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from langgraph_filesystem.state.backends.unchanged import Trail, now
-from tests.state.backends.disks import nested, open_handles
+from tests.state.backends.disk.places import nested, open_handles
 
 
 def tick() -> None:

@@ -1,0 +1,1 @@
+"""Files in a directory on disk, confined to that directory."""
