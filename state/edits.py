@@ -32,6 +32,10 @@ class PlannedEdit(NamedTuple):
     first_line: int
     """Number of the line in which the first of them begins, from 1."""
 
+    def apply(self, text: str) -> str:
+        """Return the text after the edit."""
+        return text.replace(self.edit["old"], self.edit["new"])
+
 
 def apply_edits(content: str, edits: Iterable[Edit]) -> tuple[str, list[Edit]]:
     """Apply edits in order; return the text, and the edits that don't fit it.

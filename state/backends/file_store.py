@@ -31,6 +31,7 @@ from langgraph_filesystem.state.backends.protocol import (
 from langgraph_filesystem.state.errors import FilesystemError, Unsupported
 from langgraph_filesystem.state.files import FileData, FileEdit, Files, apply_write, merge_updates
 from langgraph_filesystem.state.paths import normalize_path
+from langgraph_filesystem.state.text import Rename
 
 __all__ = (
     "Capabilities",
@@ -245,9 +246,18 @@ class FileStore(ABC):
         return stay
 
     async def receive(
-        self, other: "FileStore", source: str, destination: str, *, once: str | None = None
+        self,
+        other: "FileStore",
+        source: str,
+        destination: str,
+        *,
+        once: str | None = None,
+        name_source: Rename = str,
     ) -> MoveResult | None:
-        """Move from another store in one go, where the two can do that; `None` if they can't."""
+        """Move from another store in one go, where the two can do that; `None` if they can't.
+
+        `name_source` gives paths of the other store the names that the model knows, in errors.
+        """
         return None
 
     async def recall(self, once: str) -> Outcome | None:

@@ -28,7 +28,7 @@ from langgraph_filesystem.state.backends.protocol import (
 from langgraph_filesystem.state.backends.public import PublicMethods
 from langgraph_filesystem.state.backends.search import search
 from langgraph_filesystem.state.backends.text_files import (
-    check_encodable,
+    encoded,
     file_of,
     not_text,
     page_of,
@@ -124,7 +124,7 @@ class StateStore(FileStore):
         key = self._key(file_path)
         if key in self._files and not overwrite:
             raise FileExists(file_path, "Change it with `edit_file`, or set `overwrite`.")
-        check_encodable(file_path, content)
+        encoded(file_path, content)
         self._change({key: self._dated(file_path, FileData(content=content, encoding="utf-8"))})
         return WriteResult(path=file_path)
 
@@ -141,7 +141,7 @@ class StateStore(FileStore):
         file = self._file(file_path)
         if file.get("encoding", "utf-8") == "base64":
             raise not_text(file_path, file_bytes(file))
-        check_encodable(file_path, new_string)
+        encoded(file_path, new_string)
         plan = plan_edit(file_path, file["content"], old_string, new_string, replace_all)
         # Known before the text is built: one call could make a gigabyte of it.
         self._check_size(file_path, edited_size(size_of(file), plan))

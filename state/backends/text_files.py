@@ -13,10 +13,13 @@ from langgraph_filesystem.state.files import FileData
 from langgraph_filesystem.state.text import PathPart
 
 __all__ = (
+    "HEAD",
     "Page",
-    "check_encodable",
     "cut_lines",
+    "decoded",
+    "encoded",
     "file_of",
+    "is_binary",
     "is_text",
     "limit_page",
     "not_text",
@@ -24,7 +27,7 @@ __all__ = (
     "size_of",
 )
 
-_HEAD = 8_192
+HEAD = 8_192
 """A NUL among so many bytes at the beginning makes a file binary, as for `grep` and `git`."""
 
 
@@ -101,27 +104,40 @@ def limit_page(
     )
 
 
+def is_binary(head: bytes) -> bool:
+    """Say whether a file that begins like this is binary."""
+    return b"\0" in head[:HEAD]
+
+
 def is_text(content: bytes) -> bool:
     """Say whether bytes can be read and edited as text."""
-    if b"\0" in content[:_HEAD]:
-        return False
     try:
-        content.decode()
-    except UnicodeDecodeError:
+        decoded("", content)
+    except NotText:
         return False
     return True
 
 
 def not_text(path: str, content: bytes) -> NotText:
     """Return the error for a file that is not text."""
-    binary = b"\0" in content[:_HEAD]
-    return NotText(path, len(content), "binary content" if binary else "text that is not UTF-8")
+    why = "binary content" if is_binary(content) else "text that is not UTF-8"
+    return NotText(path, len(content), why)
 
 
-def check_encodable(path: str, text: str) -> None:
-    """Raise for a text that has no bytes in UTF-8."""
+def decoded(path: str, content: bytes) -> str:
+    """Return the text of a file, with every character as it is."""
+    if is_binary(content):
+        raise not_text(path, content)
     try:
-        text.isascii() or text.encode()
+        return content.decode()
+    except UnicodeDecodeError:
+        raise not_text(path, content) from None
+
+
+def encoded(path: str, text: str) -> bytes:
+    """Return the bytes of a text; raise if UTF-8 has none for it."""
+    try:
+        return text.encode()
     except UnicodeEncodeError as error:
         raise FilesystemError(
             PathPart(path),

@@ -45,7 +45,7 @@ async def move(
     key = await workspace.effect_key(source, key) or await workspace.effect_key(destination, key)
     if source.store is destination.store and source.store.capabilities.moves:
         return await _rename(workspace, source, destination, key)
-    received = await _receive(workspace, source, destination, key)
+    received = await _receive(source, destination, key)
     if received is not None:
         return received
     if not source.store.capabilities.deletes:
@@ -66,25 +66,19 @@ async def _rename(
     return MoveResult(files=moved.files, note=source.renamed(moved.note))
 
 
-async def _receive(
-    workspace: "Workspace", source: "Place", destination: "Place", key: str | None
-) -> MoveResult | None:
-    """Let the destination take it in one go, as disks can; errors name paths of both ends."""
-
-    def rename(path: str) -> str:
-        is_there = path == destination.inner or path.startswith(destination.inner + "/")
-        return (destination if is_there else source).mount.outer(path)
-
-    try:
+async def _receive(source: "Place", destination: "Place", key: str | None) -> MoveResult | None:
+    """Let the destination take it in one go, as disks can."""
+    with destination.renaming():
         moved = await destination.store.receive(
-            source.store, source.inner, destination.inner, once=key
+            source.store,
+            source.inner,
+            destination.inner,
+            once=key,
+            name_source=source.mount.outer,
         )
-    except FilesystemError as error:
-        raise error.renamed(rename) from None
     if moved is None:
         return None
-    note = None if moved.note is None else Note(moved.note).renamed(rename)
-    return MoveResult(files=moved.files, note=note)
+    return MoveResult(files=moved.files, note=destination.renamed(moved.note))
 
 
 async def _copy_and_delete(

@@ -25,7 +25,7 @@ from tests.nodes.backends import Shelf
 from tests.nodes.test_move import contents, move
 from tests.scripted import ScriptedModel, answers, run, says
 from tests.state.backends.counting import CountingStore
-from tests.state.backends.disks import largest_file
+from tests.state.backends.disk.places import largest_file
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 MB = 1 << 20

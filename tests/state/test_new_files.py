@@ -16,7 +16,7 @@ from langgraph_filesystem.state.backends.store import StoreBackend
 from tests.nodes.backends import Shelf
 from tests.nodes.test_move import contents, move
 from tests.scripted import answers, run
-from tests.state.backends.disks import largest_file
+from tests.state.backends.disk.places import largest_file
 from tests.state.backends.test_composed import Noting
 
 FILES = {f"/d/{number}": "ours" for number in range(20)}

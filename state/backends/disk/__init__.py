@@ -1,1 +1,1 @@
-"""Files in a directory on disk."""
+"""Files in a directory on disk, confined to that directory."""

@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator
 from itertools import islice
 
+from langgraph_filesystem.state.backends.disk.jail import Jail
 from langgraph_filesystem.state.backends.disk.left_out import LeftOut
 from langgraph_filesystem.state.backends.disk.python_engine import (
     read_pieces,
@@ -33,7 +34,6 @@ from langgraph_filesystem.state.backends.disk.ripgrep import (
 )
 from langgraph_filesystem.state.backends.disk.walk import SECONDS, can_name, search_start, walk
 from langgraph_filesystem.state.backends.file_store import Query
-from langgraph_filesystem.state.backends.jail import Jail
 from langgraph_filesystem.state.backends.protocol import GrepResult
 from langgraph_filesystem.state.backends.search import Text, check_query, search_texts
 from langgraph_filesystem.state.globs import Glob

@@ -10,11 +10,12 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 
-from langgraph_filesystem.state.backends.contents import HEAD, is_binary, read_whole
+from langgraph_filesystem.state.backends.disk.jail import Jail
 from langgraph_filesystem.state.backends.disk.left_out import LeftOut
-from langgraph_filesystem.state.backends.jail import Jail
+from langgraph_filesystem.state.backends.disk.read import read_whole
 from langgraph_filesystem.state.backends.protocol import GrepResult
 from langgraph_filesystem.state.backends.search import Text
+from langgraph_filesystem.state.backends.text_files import HEAD, is_binary
 from langgraph_filesystem.state.errors import (
     FileNotFound,
     FilesystemError,

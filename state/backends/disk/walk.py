@@ -9,8 +9,8 @@ import stat
 import time
 from collections.abc import Iterator
 
+from langgraph_filesystem.state.backends.disk.jail import Jail
 from langgraph_filesystem.state.backends.disk.left_out import LeftOut
-from langgraph_filesystem.state.backends.jail import Jail
 from langgraph_filesystem.state.backends.protocol import FileInfo, GlobResult
 from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, NotDirectory
 from langgraph_filesystem.state.globs import Glob

@@ -52,7 +52,7 @@ from langgraph_filesystem.state.backends.protocol import (
     ReadResult,
     WriteResult,
 )
-from langgraph_filesystem.state.edits import apply_edits, plan_edit
+from langgraph_filesystem.state.edits import PlannedEdit, plan_edit
 from langgraph_filesystem.state.errors import (
     FileExists,
     FileNotFound,
@@ -223,9 +223,9 @@ class ObjectStore(FileStore):
             for attempt in range(_MAX_TRIES):
                 old = await read_whole(self._objects, file_path, self._max_size)
                 edit = file_path, old_string, new_string, replace_all
-                data, count = await in_thread(_edited, old.content, *edit)
+                data, planned = await in_thread(_edited, old.content, *edit)
                 change = Change(file_path, digest_of(old.content), digest_of(data))
-                await self._journal.begin(once, [change], count)
+                await self._journal.begin(once, [change], planned.count)
                 try:
                     await self._objects.update(file_path, data, old)
                 except Changed:
@@ -233,7 +233,9 @@ class ObjectStore(FileStore):
                     pause = random.uniform(0, 0.01 * 2 ** min(attempt, 5))
                     await call_either(time.sleep, asyncio.sleep, pause)
                     continue
-                return EditResult(path=file_path, occurrences=count)
+                return EditResult(
+                    path=file_path, occurrences=planned.count, first_line=planned.first_line
+                )
         raise ChangedMeanwhile(file_path)
 
     async def delete(self, file_path: str, *, once: str | None = None) -> DeleteResult:
@@ -381,10 +383,12 @@ def _info(entry: Entry) -> FileInfo:
     return info
 
 
-def _edited(content: bytes, path: str, old: str, new: str, replace_all: bool) -> tuple[bytes, int]:
+def _edited(
+    content: bytes, path: str, old: str, new: str, replace_all: bool
+) -> tuple[bytes, PlannedEdit]:
     text = decoded(path, content)
-    edit, count = plan_edit(path, text, old, new, replace_all)
-    return apply_edits(text, [edit]).encode(), count
+    planned = plan_edit(path, text, old, new, replace_all)
+    return planned.apply(text).encode(), planned
 
 
 def _encoded(path: str, text: str) -> bytes:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from langgraph_filesystem.state.backends.jail import Jail
-from tests.state.backends.disks import Place
+from langgraph_filesystem.state.backends.disk.jail import Jail
+from tests.state.backends.disk.places import Place
 
 
 @pytest.fixture

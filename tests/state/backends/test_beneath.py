@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from langgraph_filesystem.state.backends.beneath import O_PATH, Opener, choose, openat2, walk
-from tests.state.backends.disks import Place, nested, open_handles
+from tests.state.backends.disk.places import Place, nested, open_handles
 
 OPENERS = pytest.mark.parametrize("opener", [openat2, walk], ids=["openat2", "walk"])
 

@@ -12,7 +12,7 @@ import pytest
 from langgraph_filesystem.state.backends import claims
 from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
 from langgraph_filesystem.state.backends.replace import temporary_name
-from tests.state.backends.disks import unprivileged
+from tests.state.backends.disk.places import unprivileged
 
 KEY = "scope.group.1"
 

@@ -26,7 +26,7 @@ from langgraph_filesystem.testing import (
     RecallConformance,
 )
 from tests.state.backends import buckets
-from tests.state.backends.disks import fast_place
+from tests.state.backends.disk.places import fast_place
 
 
 @pytest.fixture

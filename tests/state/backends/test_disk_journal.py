@@ -12,7 +12,7 @@ from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
 from langgraph_filesystem.state.backends.jail import RESERVED
 from langgraph_filesystem.state.backends.notes import Notes
 from langgraph_filesystem.state.backends.protocol import Outcome
-from tests.state.backends.disks import RESOLVERS, Place, largest_file, unprivileged
+from tests.state.backends.disk.places import RESOLVERS, Place, largest_file, unprivileged
 
 DONE = Outcome(finished=True)
 UNKNOWN = Outcome(finished=False)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
-from tests.state.backends.disks import RESOLVERS, Place, fast_place
+from tests.state.backends.disk.places import RESOLVERS, Place, fast_place
 from tests.state.backends.nursery import content
 
 EDIT = """

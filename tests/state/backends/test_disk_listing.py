@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
-from tests.state.backends.disks import RESOLVERS, Place, fast_place, nested, unprivileged
+from tests.state.backends.disk.places import RESOLVERS, Place, fast_place, nested, unprivileged
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
-from tests.state.backends.disks import RESOLVERS, Place, fast_place, open_handles
+from tests.state.backends.disk.places import RESOLVERS, Place, fast_place, open_handles
 
 SWAP = """
 import ctypes, os, sys

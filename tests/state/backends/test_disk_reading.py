@@ -11,7 +11,7 @@ import pytest
 
 from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
 from langgraph_filesystem.state.backends.protocol import ReadResult
-from tests.state.backends.disks import RESOLVERS, Place, open_handles, unprivileged
+from tests.state.backends.disk.places import RESOLVERS, Place, open_handles, unprivileged
 
 
 @pytest.fixture

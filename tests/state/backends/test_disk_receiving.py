@@ -22,7 +22,7 @@ from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
 from langgraph_filesystem.state.backends.replace import temporary_name
 from tests.nodes.test_move import move
 from tests.scripted import ScriptedModel, answers, call, says
-from tests.state.backends.disks import NOBODY, RESOLVERS, largest_file, unprivileged
+from tests.state.backends.disk.places import NOBODY, RESOLVERS, largest_file, unprivileged
 
 KEY = "scope.group.1"
 

@@ -10,7 +10,7 @@ import pytest
 
 from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
 from langgraph_filesystem.state.backends.protocol import Outcome
-from tests.state.backends.disks import (
+from tests.state.backends.disk.places import (
     RESOLVERS,
     Place,
     largest_file,

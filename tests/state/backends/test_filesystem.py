@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
-from tests.state.backends.disks import RESOLVERS, Place, largest_file, open_handles, unprivileged
+from tests.state.backends.disk.places import RESOLVERS, Place, largest_file, open_handles, unprivileged
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from langgraph_filesystem.state.backends.objects import Changed
 from langgraph_filesystem.state.errors import PathRefused, PermissionDenied
 from langgraph_filesystem.state.io import Awaiting
 from tests.state.backends import buckets
-from tests.state.backends.disks import Place
+from tests.state.backends.disk.places import Place
 
 IO = Awaiting()
 

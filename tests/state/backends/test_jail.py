@@ -21,7 +21,7 @@ from langgraph_filesystem.state.errors import (
     PathRefused,
     PermissionDenied,
 )
-from tests.state.backends.disks import RESOLVERS, Place, open_handles, unprivileged
+from tests.state.backends.disk.places import RESOLVERS, Place, open_handles, unprivileged
 
 
 @pytest.fixture

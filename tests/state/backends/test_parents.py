@@ -14,7 +14,7 @@ from langgraph_filesystem.state.backends.parents import (
     make_parents,
     split,
 )
-from tests.state.backends.disks import Place, open_handles
+from tests.state.backends.disk.places import Place, open_handles
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from langgraph_filesystem.state.backends.removal import remove_tree
-from tests.state.backends.disks import Place, fast_place, nested, open_handles
+from tests.state.backends.disk.places import Place, fast_place, nested, open_handles
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 from langgraph_filesystem.state.backends import replace as module
 from langgraph_filesystem.state.backends.contents import read_whole
 from langgraph_filesystem.state.backends.replace import Busy, locked, replace, temporary_name
-from tests.state.backends.disks import NOBODY, largest_file, open_handles, unprivileged
+from tests.state.backends.disk.places import NOBODY, largest_file, open_handles, unprivileged
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from langgraph_filesystem.state.backends.jail import Jail
 from langgraph_filesystem.state.backends.subtrees import Descent, Level, levels, stays_inside
-from tests.state.backends.disks import nested, open_handles
+from tests.state.backends.disk.places import nested, open_handles
 
 
 def test_each_directory_is_a_level_and_no_link_is(tmp_path: Path) -> None:

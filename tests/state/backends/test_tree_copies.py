@@ -18,7 +18,7 @@ from langgraph_filesystem.state.backends.tree_copies import (
     is_inside,
     time_step,
 )
-from tests.state.backends.disks import open_handles
+from tests.state.backends.disk.places import open_handles
 
 
 @pytest.fixture

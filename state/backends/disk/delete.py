@@ -1,0 +1,174 @@
+"""Delete trees, and files that were copied elsewhere if they have not changed since."""
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Callable, Mapping
+
+from langgraph_filesystem.state.backends.disk.errors import explaining
+from langgraph_filesystem.state.backends.disk.jail import TEMPORARY, Jail, closing_handle
+from langgraph_filesystem.state.backends.disk.read import content_digest
+from langgraph_filesystem.state.backends.disk.replace import remove_if_abandoned
+from langgraph_filesystem.state.backends.disk.tree import (
+    Descent,
+    Entry,
+    Place,
+    find_place,
+    holding_area,
+    levels,
+    open_linked,
+    put_back,
+)
+
+__all__ = ("IsSame", "delete_copied", "delete_unchanged", "entry_digest", "remove_tree")
+
+IsSame = Callable[[str, os.stat_result, int, str], bool]
+"""Say whether an entry was copied and has not changed since.
+
+Called with its relative path and its status, and with the directory and the name where it is now.
+"""
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+def remove_tree(parent: int, name: str, *, force: bool = False) -> None:
+    """Delete a directory with everything in it; raise `OSError` at the first failure.
+
+    With `force`, directories get a mode that lets them be emptied: for our own drafts.
+    """
+    directories: list[str] = []
+    with contextlib.closing(Descent(parent, name, force=force)) as descent:
+        waiting = [""]
+        while waiting:
+            path = waiting.pop()
+            with contextlib.suppress(FileNotFoundError):  # it was deleted meanwhile
+                waiting += _remove_files(descent.go(path), f"{path}/" if path else "")
+                directories.append(path)
+        for path in reversed(directories[1:]):
+            above, _, last = path.rpartition("/")
+            with contextlib.suppress(FileNotFoundError):
+                os.rmdir(last, dir_fd=descent.go(above))
+    os.rmdir(name, dir_fd=parent)
+
+
+def delete_copied(jail: Jail, path: str, digests: Mapping[str, str]) -> list[str]:
+    """Delete files that were copied elsewhere; return the paths of what stays."""
+
+    def is_same(relative: str, status: os.stat_result, parent: int, name: str) -> bool:
+        full = f"{path}/{relative}" if relative else path
+        digest = digests.get(full)
+        return digest is not None and digest == entry_digest(jail, full, status, parent, name)
+
+    place = find_place(jail, path)
+    with closing_handle(place.parent):
+        return delete_unchanged(jail, place, is_same)
+
+
+def delete_unchanged(jail: Jail, place: Place, is_same: IsSame) -> list[str]:
+    """Delete each file that is the same, then the directories that are empty.
+
+    Returns the paths of what stays.
+    """
+    with explaining(place.path):
+        if place.is_directory:
+            stay = _delete_files(jail, place, is_same)
+        else:
+            stay = _delete_entries(place.parent, {"": Entry(place.name, place.status)}, is_same)
+    return [f"{place.path}/{path}" if path else place.path for path in stay]
+
+
+def entry_digest(
+    jail: Jail, path: str, status: os.stat_result, parent: int, name: str
+) -> str | None:
+    """Return the digest of a file, wherever it is now, or of the one that a link leads to."""
+    if stat.S_ISLNK(status.st_mode):
+        with closing_handle(open_linked(jail, path)[0]) as handle:
+            return content_digest(handle)
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    with closing_handle(os.open(name, _READ, dir_fd=parent)) as handle:
+        return content_digest(handle)
+
+
+def _delete_files(jail: Jail, place: Place, is_same: IsSame) -> list[str]:
+    stay: list[str] = []
+    directories: list[str] = []
+    # Links first: they are compared by the files that they lead to.
+    for only_links in (True, False):
+        with contextlib.closing(levels(jail, place)) as walked:
+            for level in walked:
+                entries = {
+                    level.below(entry.name): entry
+                    for entry in level.entries
+                    if not entry.is_directory and entry.is_link == only_links
+                }
+                stay += _delete_entries(level.handle, entries, is_same)
+                if not only_links:
+                    directories.append(level.path)
+    with contextlib.closing(Descent(place.parent, place.name)) as descent:
+        for path in reversed(directories[1:]):
+            above, _, name = path.rpartition("/")
+            is_removed = _remove_empty(descent.go(above), name)
+            if not is_removed and not any(it.startswith(f"{path}/") for it in stay):
+                stay.append(path)
+    if not _remove_empty(place.parent, place.name) and not stay:
+        stay.append("")
+    return stay
+
+
+def _delete_entries(parent: int, entries: Mapping[str, Entry], is_same: IsSame) -> list[str]:
+    """Delete the entries of one directory that are the same; return the paths of the others."""
+    stay: list[str] = []
+    for path, entry in entries.items():
+        if not entry.is_link:
+            continue
+        if is_same(path, entry.status, parent, entry.name):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(entry.name, dir_fd=parent)
+        else:
+            stay.append(path)
+    files = {path: entry.name for path, entry in entries.items() if not entry.is_link}
+    if not files:
+        return stay
+    with holding_area(parent) as area:
+        for path, name in files.items():
+            with contextlib.suppress(FileNotFoundError):  # somebody else has deleted it
+                status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+                os.rename(name, name, src_dir_fd=parent, dst_dir_fd=area)
+                if is_same(path, status, area, name):
+                    os.unlink(name, dir_fd=area)
+                else:
+                    put_back(area, name, parent)
+                    stay.append(path)
+    return stay
+
+
+def _remove_empty(parent: int, name: str) -> bool:
+    """Delete a directory if it is empty; leftovers of killed writers in it go too."""
+    for _ in range(2):
+        try:
+            os.rmdir(name, dir_fd=parent)
+            return True
+        except FileNotFoundError:
+            return True
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+        with closing_handle(os.open(name, _DIRECTORY, dir_fd=parent)) as directory:
+            for left in os.listdir(directory):
+                if left.startswith(TEMPORARY):
+                    remove_if_abandoned(directory, left)
+    return False
+
+
+def _remove_files(directory: int, start: str) -> list[str]:
+    """Delete everything that is not a directory; return the paths of the directories."""
+    with os.scandir(directory) as found:
+        entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
+    for name, is_directory in entries:
+        if not is_directory:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=directory)
+    return [start + name for name, is_directory in entries if is_directory]
