@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from langgraph_filesystem.state.backends.composite import CompositeBackend
     from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
     from langgraph_filesystem.state.backends.remote import RemoteBackend
-    from langgraph_filesystem.state.backends.sandbox import SandboxBackend, SandboxUnavailable
-    from langgraph_filesystem.state.backends.shell import LocalShellBackend
+    from langgraph_filesystem.state.backends.execution.sandbox import (
+        SandboxBackend,
+        SandboxUnavailable,
+    )
+    from langgraph_filesystem.state.backends.execution.shell import LocalShellBackend
     from langgraph_filesystem.state.backends.state import StateBackend
     from langgraph_filesystem.state.backends.store import StoreBackend
     from langgraph_filesystem.state.errors import FilesystemError
@@ -67,10 +70,10 @@ _HOMES = {
     "FilesystemBackend": "state.backends.filesystem",
     "FilesystemError": "state.errors",
     "FilesystemState": "state.schema",
-    "LocalShellBackend": "state.backends.shell",
+    "LocalShellBackend": "state.backends.execution.shell",
     "RemoteBackend": "state.backends.remote",
-    "SandboxBackend": "state.backends.sandbox",
-    "SandboxUnavailable": "state.backends.sandbox",
+    "SandboxBackend": "state.backends.execution.sandbox",
+    "SandboxUnavailable": "state.backends.execution.sandbox",
     "StateBackend": "state.backends.state",
     "StoreBackend": "state.backends.store",
     "add_filesystem": "builder",

@@ -16,13 +16,13 @@ __all__ = ("Execute", "execute")
 
 
 class Execute(Arguments):
-    """Run a shell command and return what it prints, then its exit status. Nobody can type into
-    it. Use the file operations for files where they serve.
+    """Run a shell command and return its output, then its exit status. It gets no input. To read
+    and change files, prefer the file operations.
     """
 
     command: Annotated[str, Field(min_length=1, description="The command line.")]
     timeout: Annotated[
-        int | None, Field(ge=1, description="Seconds after which the command is ended.")
+        int | None, Field(ge=1, description="Seconds after which the command is killed.")
     ] = None
 
 
@@ -41,16 +41,17 @@ async def execute(args: Execute, filesystem: Filesystem) -> Answer:
 
     response, hint = await filesystem.execute(args.command, args.timeout, on_output=on_output)
     ended = _Ended.of(response)
-    cut = "\n[the output was cut]" if response.truncated else ""
+    status = ended.status(getattr(response, "timeout", None) or args.timeout)
+    cut = "\n[output truncated]" if response.truncated else ""
     output = response.output.removesuffix("\n")
-    text = f"{output}{cut}\n[{ended.said}]" if output else f"[{ended.said}, no output]"
+    text = f"{output}{cut}\n[{status}]" if output else f"[{status}, no output]"
     text = f"{text}\n[{hint}]" if hint else text
     return Answer(text, {**asdict(ended), "truncated": response.truncated})
 
 
 @dataclass(frozen=True)
 class _Ended:
-    """How a command ended. A backend made by others may know only the status."""
+    """How a command ended. A backend of others may know only the exit status."""
 
     exit_code: int | None
     signal: str | None
@@ -61,20 +62,20 @@ class _Ended:
         timed_out = bool(getattr(response, "timed_out", False))
         return cls(response.exit_code, getattr(response, "signal", None), timed_out)
 
-    @property
-    def said(self) -> str:
+    def status(self, timeout: float | None) -> str:
+        """Return it in words; `timeout` is the time that the command had, if that is known."""
         if self.timed_out:
-            return "ended, because its time was up"
+            return f"timed out after {timeout:g} s" if timeout else "timed out"
         if self.signal:
-            return f"ended by {self.signal}"
+            return f"killed by {self.signal}"
         if self.exit_code is None:
-            return "ended without a status"
-        return f"exit status {self.exit_code}{_hint(self.exit_code)}"
+            return "no exit status"
+        return f"exit status {self.exit_code}{_signal_behind(self.exit_code)}"
 
 
-def _hint(code: int) -> str:
-    """Say which signal a shell means by a status: it may have ended the last command in it."""
+def _signal_behind(code: int) -> str:
+    """Return the signal that a shell means by a status: it may have killed the last program."""
     try:
-        return f", as after {signal.Signals(code - 128).name}" if code > 128 else ""
+        return f" ({signal.Signals(code - 128).name})" if code > 128 else ""
     except ValueError:
         return ""

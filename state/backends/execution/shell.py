@@ -1,45 +1,59 @@
-"""What both shells share: a command is checked, noted, run, and answered."""
+"""`LocalShellBackend`: files in a directory, and commands on the host itself.
+
+`ShellBackend` is what it shares with `SandboxBackend`.
+"""
 
 import asyncio
 import contextlib
 import copy
 import hashlib
 import os
-import signal
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Self
 
-from langgraph_filesystem.state.backends.disk_writing import DiskWriting
+from langgraph_filesystem.state.backends.execution.output import Output
+from langgraph_filesystem.state.backends.execution.process import (
+    Command,
+    Ending,
+    OnOutput,
+    run,
+    run_blocking,
+    signal_name,
+)
 from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
-from langgraph_filesystem.state.backends.jail import Unconfined
-from langgraph_filesystem.state.backends.output import Output
-from langgraph_filesystem.state.backends.processes import Ending, Job, OnOutput, run, run_blocking
 from langgraph_filesystem.state.backends.protocol import ExecuteResponse, Outcome
-from langgraph_filesystem.state.backends.second_path import JailOfCommands
-from langgraph_filesystem.state.backends.supervisor import FAILED
 from langgraph_filesystem.state.errors import BackendFailed, InvalidCall
+from langgraph_filesystem.state.io import in_thread
 
 __all__ = (
     "DEFAULT_TIMEOUT",
     "MAX_OUTPUT_BYTES",
+    "MEGABYTE",
     "ROOT_VARIABLE",
-    "DiskWithCommands",
-    "signal_name",
+    "LocalShellBackend",
+    "ShellBackend",
 )
 
 DEFAULT_TIMEOUT = 120
 MAX_OUTPUT_BYTES = 100_000
+MEGABYTE = 1024 * 1024
 ROOT_VARIABLE = "FILES_ROOT"
 """The environment variable that tells a command where the directory is."""
 _LONGEST = 131_000
 """Bytes of a command line. Linux takes 131,072 as one argument."""
 _NOT_RUN = 126
 """What a shell says of a command that it can't run."""
+_ALLOWED = frozenset(
+    {"COLORTERM", "HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ"}
+    | {"USER", "XDG_RUNTIME_DIR"}
+)
+_DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
-class DiskWithCommands(FilesystemBackend):
+class ShellBackend(FilesystemBackend):
     """A directory on disk in which commands run."""
 
     root_variable = ROOT_VARIABLE
@@ -49,28 +63,32 @@ class DiskWithCommands(FilesystemBackend):
         root_dir: str | os.PathLike[str],
         *,
         virtual_mode: bool = True,
-        paths: Sequence[str],
         timeout: float,
         max_output_bytes: int,
         env: Mapping[str, str],
         max_file_size_mb: float,
+        max_written_file_mb: float | None,
     ) -> None:
-        jail = JailOfCommands(root_dir, paths) if virtual_mode else Unconfined(root_dir)
-        DiskWriting.__init__(self, jail, int(max_file_size_mb * 1024 * 1024))
-        self._paths = paths
-        self._prefix = "/"
+        super().__init__(root_dir, virtual_mode, max_file_size_mb)
         if timeout <= 0:
             raise ValueError(f"`timeout` must be more than 0 s, not {timeout!r}.")
         if max_output_bytes < 100:
             raise ValueError(f"`max_output_bytes` must be at least 100, not {max_output_bytes!r}.")
+        if max_written_file_mb is not None and max_written_file_mb <= 0:
+            raise ValueError(
+                f"`max_written_file_mb` must be more than 0 MB, not {max_written_file_mb!r}."
+            )
+        self._virtual = virtual_mode
+        self._prefix = "/"
         self._timeout = timeout
         self._max_output = max_output_bytes
+        self._max_written = max_written_file_mb
         self._env = {name: value for name, value in env.items() if _is_variable(name, value)}
         self._id = hashlib.sha256(os.fsencode(os.path.realpath(root_dir))).hexdigest()[:16]
 
     @property
     def id(self) -> str:
-        """What the backend can be known by: the same for the same directory."""
+        """A name of the backend: the same for the same directory."""
         return f"{type(self).__name__.removesuffix('Backend').lower()}-{self._id}"
 
     @property
@@ -84,10 +102,9 @@ class DiskWithCommands(FilesystemBackend):
 
         A model that was shown the one is led to the other.
         """
-        if isinstance(self._jail, JailOfCommands):
-            second = self._jail.second if self._prefix == "/" else self.place
-            return [(second, "/")] if second not in (None, "/", self._prefix) else []
-        return [(self._jail.home, self._jail.home)] if self._prefix != "/" else []
+        if not self._virtual:
+            return [(self._jail.home, self._jail.home)] if self._prefix != "/" else []
+        return [(self.place, "/")] if self.place not in ("/", self._prefix) else []
 
     def execute(
         self,
@@ -136,19 +153,17 @@ class DiskWithCommands(FilesystemBackend):
             return Outcome(finished=False)
 
     def mounted_at(self, prefix: str) -> Self:
-        """Return the backend for a mount. Only at `/` does it know a command's paths by itself."""
+        """Return the backend for a mount: it knows where the graph has its directory."""
         twin = copy.copy(self)
         twin._prefix = prefix
-        if isinstance(self._jail, JailOfCommands):
-            # By its handle: another directory may have its path by now.
-            same = f"/dev/fd/{self._jail.root}"
-            jail = JailOfCommands(same, self._paths if prefix == "/" else ())
-            DiskWriting.__init__(twin, jail, self._limit)
         return twin
 
     @abstractmethod
-    async def _job(self, command: str) -> Job:
-        """Return what is to be run."""
+    def _command(self, text: str, directory: int) -> Command:
+        """Return what to run for a command line, in an open directory. It may look at the disk."""
+
+    def _limits(self) -> dict[str, int]:
+        return {} if self._max_written is None else {"file": int(self._max_written * MEGABYTE)}
 
     def _explained(self, ending: Ending) -> tuple[int | None, str | None, str]:
         """Return the exit status, the name of the signal, and a note for the model."""
@@ -162,31 +177,42 @@ class DiskWithCommands(FilesystemBackend):
     ) -> ExecuteResponse:
         output = Output(self._max_output)
         ending = await self._ending(command, timeout, output, on_output)
-        return self._response(ending, output)
+        return self._response(ending, timeout, output)
 
     async def _ending(
         self, command: str, timeout: float, output: Output, on_output: OnOutput | None = None
     ) -> Ending:
-        # A shell would take what begins with `-` for an option.
-        job = await self._job(f" {command}" if command.startswith(("-", "+")) else command)
-        directory = self._jail.open(self._jail.home, os.O_RDONLY | os.O_DIRECTORY)
+        opened: list[int] = []
         try:
-            return await run(job, directory, output, timeout=timeout, on_output=on_output)
+            given = await in_thread(partial(self._prepared, command, opened))
+            assert given is not None  # else this had been cancelled
+            return await run(given, output, timeout=timeout, on_output=on_output)
         finally:
-            os.close(directory)
+            for handle in opened:
+                os.close(handle)
 
-    def _response(self, ending: Ending, output: Output) -> ExecuteResponse:
-        if ending.notes.startswith(FAILED):
+    def _prepared(self, command: str, opened: list[int]) -> Command:
+        # By a handle that is held: another directory may have the path by now.
+        directory = self._jail.open(self._jail.home, os.O_RDONLY | os.O_DIRECTORY)
+        opened.append(directory)
+        # A shell would take a command that begins with `-` for an option.
+        text = f" {command}" if command.startswith(("-", "+")) else command
+        return self._command(text, directory)
+
+    def _response(self, ending: Ending, timeout: float, output: Output) -> ExecuteResponse:
+        if ending.notes.startswith("exec: "):
             raise BackendFailed(f"No command can be run here: {ending.notes.strip()}.")
         code, name, note = self._explained(ending)
+        if name == "SIGXFSZ" and self._max_written is not None:
+            note += f"[a file grew over the limit of {self._max_written:g} MB]\n"
         if ending.left:
             note += f"[{ending.left} of its processes could not be ended]\n"
         text = output.text()
         if note and text and not text.endswith("\n"):
             text += "\n"
         if ending.timed_out:
-            code, name = None, "SIGKILL"
-        return ExecuteResponse(text + note, code, output.truncated, name, ending.timed_out)
+            return ExecuteResponse(text + note, None, output.truncated, "SIGKILL", True, timeout)
+        return ExecuteResponse(text + note, code, output.truncated, name)
 
     def _begin(self, once: str, command: str) -> None:
         try:
@@ -203,12 +229,74 @@ class DiskWithCommands(FilesystemBackend):
             self._journal.journal.end(once, note)
 
 
-def signal_name(number: int) -> str:
-    """Return what a signal is called: the later ones have no name of their own."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"SIG{number}"
+class LocalShellBackend(ShellBackend):
+    """A directory of the host, in which commands run with the rights of this process.
+
+    **Commands are not confined**: what a model writes can read and change all that you can. Use
+    `SandboxBackend` unless you trust it, or the machine can be thrown away.
+
+    A command runs as `/bin/sh -c` in a session of its own, in `root_dir`, without input. Nothing of
+    it survives: when it ends, its time is up, the run is cancelled or this process dies, all that
+    descends from it is killed, whatever it did to get away. (Found by parentage on Linux. On macOS
+    it is the process group, which a process can leave.)
+
+    Of the environment it gets harmless variables (`PATH`, `HOME`, `LANG`, ...) and those given as
+    `env`, so that no key of yours is printed by chance; `inherit_env=True` passes on all of them.
+
+    With `max_written_file_mb` a process of a command that writes a larger file is ended.
+
+    Paths: mounted at `/project`, what the file operations call `/project/src/a.py` is `src/a.py`
+    for a command, and `$FILES_ROOT/src/a.py` from any directory: on the host nothing is at that
+    path. The model is told so, and again when a command fails and complains of such a path. An
+    absolute path that a command printed leads the file operations of an agent to the same file.
+    Paths are the same for both in a `SandboxBackend` that is not mounted at `/`, with
+    `virtual_mode=False` at `/`, where they are the host's, and if the directory is mounted at its
+    own path: `{"/srv/repo": LocalShellBackend("/srv/repo")}`.
+    """
+
+    def __init__(
+        self,
+        root_dir: str | os.PathLike[str] | None = None,
+        *,
+        virtual_mode: bool = True,
+        timeout: float = DEFAULT_TIMEOUT,
+        max_output_bytes: int = MAX_OUTPUT_BYTES,
+        env: Mapping[str, str] | None = None,
+        inherit_env: bool = False,
+        max_file_size_mb: float = 10,
+        max_written_file_mb: float | None = None,
+    ) -> None:
+        directory = os.curdir if root_dir is None else root_dir
+        path = os.path.realpath(directory)
+        super().__init__(
+            directory,
+            virtual_mode=virtual_mode,
+            timeout=timeout,
+            max_output_bytes=max_output_bytes,
+            env={**_inherited(inherit_env), ROOT_VARIABLE: path, **(env or {})},
+            max_file_size_mb=max_file_size_mb,
+            max_written_file_mb=max_written_file_mb,
+        )
+        self._place = path if virtual_mode else "/"
+
+    @property
+    def place(self) -> str:
+        """Where commands find what the file operations call `/`: a path of the host."""
+        return self._place
+
+    def _command(self, text: str, directory: int) -> Command:
+        return Command(["/bin/sh", "-c", text], self._env, directory, self._limits())
+
+
+def _inherited(everything: bool) -> dict[str, str]:
+    if everything:
+        return dict(os.environ)
+    allowed = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _ALLOWED or name.startswith("LC_")
+    }
+    return {"PATH": _DEFAULT_PATH, **allowed}
 
 
 def _check(command: object, timeout: object) -> None:
