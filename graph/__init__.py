@@ -19,16 +19,19 @@ if TYPE_CHECKING:
     from langgraph_filesystem.persistence.postgres import aopen_postgres, open_postgres
     from langgraph_filesystem.persistence.prune import aprune, prune
     from langgraph_filesystem.persistence.sqlite import aopen_sqlite, open_sqlite
-    from langgraph_filesystem.state.backends.composite import CompositeBackend
-    from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+    from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
+    from langgraph_filesystem.state.backends.execution.sandbox import (
+        SandboxBackend,
+        SandboxUnavailable,
+    )
+    from langgraph_filesystem.state.backends.execution.shell import LocalShellBackend
     from langgraph_filesystem.state.backends.objects.remote import RemoteBackend
     from langgraph_filesystem.state.backends.objects.store import StoreBackend
-    from langgraph_filesystem.state.backends.sandbox import SandboxBackend, SandboxUnavailable
-    from langgraph_filesystem.state.backends.shell import LocalShellBackend
     from langgraph_filesystem.state.backends.state import StateBackend
     from langgraph_filesystem.state.errors import FilesystemError
     from langgraph_filesystem.state.files import FileData, FileEdit, merge_files
     from langgraph_filesystem.state.schema import FilesystemState
+    from langgraph_filesystem.state.workspace.composite import CompositeBackend
     from langgraph_filesystem.subgraph.filesystem_node import filesystem_node
 
 __all__ = (
@@ -64,16 +67,16 @@ __all__ = (
 _HOMES = {
     "Choices": "nodes.choices",
     "CommandModel": "command_model",
-    "CompositeBackend": "state.backends.composite",
+    "CompositeBackend": "state.workspace.composite",
     "FileData": "state.files",
     "FileEdit": "state.files",
-    "FilesystemBackend": "state.backends.filesystem",
+    "FilesystemBackend": "state.backends.disk.backend",
     "FilesystemError": "state.errors",
     "FilesystemState": "state.schema",
-    "LocalShellBackend": "state.backends.shell",
+    "LocalShellBackend": "state.backends.execution.shell",
     "RemoteBackend": "state.backends.objects.remote",
-    "SandboxBackend": "state.backends.sandbox",
-    "SandboxUnavailable": "state.backends.sandbox",
+    "SandboxBackend": "state.backends.execution.sandbox",
+    "SandboxUnavailable": "state.backends.execution.sandbox",
     "StateBackend": "state.backends.state",
     "StoreBackend": "state.backends.objects.store",
     "add_filesystem": "builder",

@@ -55,7 +55,8 @@ async def execute(args: Execute, workspace: Workspace) -> Answer:
 
 def _status(response: ExecuteResponse, timeout: int | None) -> str:
     if response.timed_out:
-        return "timed out" if timeout is None else f"timed out after {timeout} s"
+        seconds = response.timeout or timeout
+        return f"timed out after {seconds:g} s" if seconds else "timed out"
     if response.signal:
         return f"killed by {response.signal}"
     if response.exit_code is None:
@@ -66,6 +67,6 @@ def _status(response: ExecuteResponse, timeout: int | None) -> str:
 def _signal_hint(code: int) -> str:
     """Name the signal that a shell reports by a status above 128."""
     try:
-        return f", as after {signal.Signals(code - 128).name}" if code > 128 else ""
+        return f" ({signal.Signals(code - 128).name})" if code > 128 else ""
     except ValueError:
         return ""

@@ -203,6 +203,8 @@ class ExecuteResponse:
     """Name of the signal that ended it, such as `SIGSEGV`; then there is no exit code."""
     timed_out: bool = False
     """Whether it was ended because its time was up."""
+    timeout: float | None = None
+    """The seconds after which it timed out, if it did."""
 
 
 @dataclass

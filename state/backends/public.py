@@ -309,10 +309,8 @@ class CommandMethods(PublicMethods):
 
     execute, aexecute = _twins(_execute)
 
-    @property
-    @abstractmethod
-    def id(self) -> str:
-        """A name that tells this place of commands from others."""
+    id: str
+    """A name that tells this place of commands from others."""
 
 
 def _threaded(name: str, method: Callable[..., Any]) -> Callable[..., Any]:

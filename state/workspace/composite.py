@@ -64,7 +64,7 @@ class _CommandComposite(CompositeBackend, CommandMethods):
     """One with a backend that runs commands: the first one that can, from `/` down."""
 
     @property
-    def id(self) -> str:
+    def id(self) -> str:  # type: ignore[override]
         """The name of the backend that runs commands."""
         named = (getattr(mount.backend, "id", None) for mount in self.mounts.shells)
         return next((str(name) for name in named if name), "composite")

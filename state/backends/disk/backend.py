@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
+from typing import Self
 
 from langgraph_filesystem.state.backends.disk.copy import Move
 from langgraph_filesystem.state.backends.disk.delete import delete_copied
@@ -53,6 +54,10 @@ class DiskStore(FileStore):
         self._reader = Reader(jail, limit)
         self._journal = DiskJournal(jail, limit, self._reader.digest)
         self._writer = Writer(jail, limit, self._journal, flush=flush)
+
+    def mounted_at(self, prefix: str) -> Self:
+        """Return the store for a mount: commands of a subclass may have to know the path."""
+        return self
 
     def close(self) -> None:
         """Close the directory."""
@@ -219,7 +224,7 @@ class FilesystemBackend(PublicMethods):
 
     def open(self, context: MountContext) -> FileStore:
         """Return the store, which is the same for every run."""
-        return self._disk
+        return self._disk.mounted_at(context.prefix)
 
     def close(self) -> None:
         """Close the directory. It happens by itself when the object is no longer used."""

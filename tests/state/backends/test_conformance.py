@@ -15,8 +15,8 @@ from langgraph_filesystem.state.backends.composite import CompositeBackend
 from langgraph_filesystem.state.backends.disk import grep as disk_grep
 from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
 from langgraph_filesystem.state.backends.remote import RemoteBackend
-from langgraph_filesystem.state.backends.sandbox import SandboxBackend
-from langgraph_filesystem.state.backends.shell import LocalShellBackend
+from langgraph_filesystem.state.backends.execution.sandbox import SandboxBackend
+from langgraph_filesystem.state.backends.execution.shell import LocalShellBackend
 from langgraph_filesystem.state.backends.state import StateBackend
 from langgraph_filesystem.state.backends.store import StoreBackend
 from langgraph_filesystem.testing import (

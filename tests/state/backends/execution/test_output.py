@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from langgraph_filesystem.state.backends.output import ERR, MARK, OUT, Output, Progress
+from langgraph_filesystem.state.backends.execution.output import ERR, MARK, OUT, Output, Progress
 
 OTHER = {OUT: ERR, ERR: OUT}
 
