@@ -231,7 +231,7 @@ class SandboxBackend(FilesystemBackend, CommandMethods):
 
 
 def _journal_in(directory: int) -> list[str]:
-    """Return our own directory, if it is one: a command may have put something else in its place."""
+    """Return our own directory, if it is one: a command may have replaced it."""
     with contextlib.suppress(OSError):
         status = os.stat(RESERVED, dir_fd=directory, follow_symlinks=False)
         return [RESERVED] if stat.S_ISDIR(status.st_mode) else []
