@@ -103,7 +103,7 @@ def create_filesystem_agent(
         input_schema=Conversation,
         metadata=node_metadata("prepare"),
     )
-    add_nodes(builder, chosen, own_tools, settings, then="model", end=end, alone=True)
+    add_nodes(builder, chosen, own_tools, settings, then="model", end=end)
     builder.add_node(
         "model",
         model_node(

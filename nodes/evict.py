@@ -1,14 +1,13 @@
-"""The `evict` node: messages that are too large for the context go to files.
+"""The `evict` node: messages that are too large for the context are moved to files.
 
-It looks at what came since the last AI message. A large message keeps its id and its place, and
-holds the head and the tail of what it was, and the path where the whole of it can be read.
+It looks at the messages since the last AI message. A large one keeps its id and its place, and
+holds its head and tail and the path where the whole text can be read.
 """
 
 import hashlib
 import json
 import re
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -30,12 +29,12 @@ from langgraph_filesystem.state.failures import attempted
 from langgraph_filesystem.state.files import FileData
 from langgraph_filesystem.state.view import EVICTED
 
-__all__ = ("BOUNDED", "after_bounded", "after_evict", "evict_node", "has_large")
+__all__ = ("UNBOUNDED", "after_evict", "evict_node")
 
-BOUNDED = frozenset(
-    {"ls", "read_file", "write_file", "edit_file", "delete", "move", "glob", "grep"}
-)
-"""Operations that bound their own answers: what they show was asked for."""
+UNBOUNDED = frozenset({"execute"})
+"""Operations whose answers can be of any size. The others return a page of what they found, which
+stays in the conversation: moving a page of `read_file` to a file would only make the model read it
+again."""
 _MARK = "evicted_to"
 _WAYS = {"read_file": "page through it with `read_file`", "grep": "search it with `grep`"}
 _MEDIA = frozenset(
@@ -46,13 +45,10 @@ _MEDIA = frozenset(
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
 
-def evict_node(
-    built: Settings,
-    operations: Collection[str] = ("read_file", "grep"),
-    exempt: Collection[str] = BOUNDED,
-) -> Node:
-    """Return the node that moves large messages to files; its notices name only `operations`."""
+def evict_node(built: Settings, operations: Collection[str] = ("read_file", "grep")) -> Node:
+    """Return the node that moves large messages to files, for a graph with these operations."""
     ways = {name: words for name, words in _WAYS.items() if name in operations}
+    exempt = frozenset(operations) - UNBOUNDED
 
     async def act(
         state: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io
@@ -83,16 +79,6 @@ def evict_node(
     return Node("evict", act)
 
 
-def has_large(messages: list[AnyMessage], settings: Settings) -> bool:
-    """Say whether something came since the last AI message that `evict` would move."""
-    if settings.evict_over is None:
-        return False
-    if settings.token_counter is not None:
-        # It may be slow, and has counted them: here is only what no counter lets pass.
-        settings = replace(settings, token_counter=None, evict_over=MAX_CHARACTERS)
-    return any(_is_large(message, settings, BOUNDED) for message in _recent(messages))
-
-
 def after_evict(then: str, end: str, return_direct: Collection[str] = ()) -> Edge:
     """Return the edge behind `evict`: back to the router while calls are open, else onwards."""
 
@@ -107,27 +93,6 @@ def after_evict(then: str, end: str, return_direct: Collection[str] = ()) -> Edg
         return then
 
     return Edge("after_evict", choose)
-
-
-def after_bounded(then: str) -> Edge:
-    """Return the edge behind an operation that bounds its answers: past `evict`, if it can.
-
-    It can if the operation was the whole wave, and only such answers came since the AI message: a
-    task does not see what others write at the same time, so it is for graphs where nobody does.
-    Measured: a turn on SQLite takes a
-    quarter less without the step, and without the checkpoint behind it.
-    """
-
-    def choose(state: Any) -> str:
-        messages = state["messages"]
-        alone = len(state.get("routes") or ()) == 1 and all(map(_is_bounded, _recent(messages)))
-        return then if alone and not unanswered(messages) else "evict"
-
-    return Edge("after_bounded", choose)
-
-
-def _is_bounded(message: AnyMessage) -> bool:
-    return isinstance(message, ToolMessage) and message.name in BOUNDED
 
 
 def _recent(messages: list[AnyMessage]) -> list[AnyMessage]:

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.answers import MAX_CHARACTERS, Answer, error_reply, reply
 from langgraph_filesystem.nodes.calls import Call, last_ai_message, open_calls
-from langgraph_filesystem.nodes.evict import BOUNDED
+from langgraph_filesystem.nodes.evict import UNBOUNDED
 from langgraph_filesystem.nodes.filesystem import Filesystem
 from langgraph_filesystem.nodes.node import Io, Node
 from langgraph_filesystem.nodes.once import Once
@@ -28,7 +28,7 @@ def operation_node(operation: Operation, built: Settings) -> Node:
     ) -> dict[str, Any]:
         settings = built.of_run(runtime)
         # What `evict` will move to a file must reach it whole.
-        goes_to_file = operation.name not in BOUNDED and settings.evict_over is not None
+        goes_to_file = operation.name in UNBOUNDED and settings.evict_over is not None
         limit = None if goes_to_file else MAX_CHARACTERS
         state = read_channels(config, "messages", "files", "seen")
         filesystem = Filesystem(
