@@ -26,13 +26,13 @@ from langgraph_filesystem.nodes.models import Models, load_model
 from langgraph_filesystem.nodes.prepare import prepare_node
 from langgraph_filesystem.nodes.respond import respond_node, response_type
 from langgraph_filesystem.nodes.settings import Settings, TokenCounter
-from langgraph_filesystem.state.mounts import Mountable, Mounts
 from langgraph_filesystem.state.schema import (
     Conversation,
     FilesystemState,
     extended_schema,
     public_schema,
 )
+from langgraph_filesystem.state.workspace.mounts import Mountable, Mounts
 
 __all__ = ("create_filesystem_agent",)
 
@@ -103,7 +103,7 @@ def create_filesystem_agent(
         input_schema=Conversation,
         metadata=node_metadata("prepare"),
     )
-    add_nodes(builder, chosen, own_tools, settings, then="model", end=end, alone=True)
+    add_nodes(builder, chosen, own_tools, settings, then="model", end=end)
     builder.add_node(
         "model",
         model_node(

@@ -18,15 +18,15 @@ from langgraph_filesystem.labels import (
     operation_metadata,
 )
 from langgraph_filesystem.nodes.calls import calls_something
-from langgraph_filesystem.nodes.command_paths import where_commands_run
-from langgraph_filesystem.nodes.evict import BOUNDED, after_bounded, after_evict, evict_node
+from langgraph_filesystem.nodes.evict import after_evict, evict_node
 from langgraph_filesystem.nodes.operation import operation_node
 from langgraph_filesystem.nodes.operations import Operation, chosen_operations, tool_schemas
+from langgraph_filesystem.nodes.prompt import where_commands_run
 from langgraph_filesystem.nodes.router import RouterInput, dispatch_edge, router_node
 from langgraph_filesystem.nodes.settings import Settings, TokenCounter
 from langgraph_filesystem.nodes.tools import tools_node
-from langgraph_filesystem.state.mounts import Mountable, Mounts
 from langgraph_filesystem.state.schema import Conversation, missing_channels
+from langgraph_filesystem.state.workspace.mounts import Mountable, Mounts
 
 __all__ = ("add_filesystem", "filesystem_condition", "filesystem_tools")
 
@@ -88,7 +88,7 @@ def filesystem_tools(
     settings = Settings(Mounts(mounts))
     chosen = working_operations(operations, settings)
     own = checked_descriptions(tool_descriptions, chosen)
-    return tool_schemas(chosen, own, where_commands_run=where_commands_run(settings.mounts.all))
+    return tool_schemas(chosen, own, where_commands_run=where_commands_run(settings.mounts))
 
 
 def filesystem_condition(state: Any) -> str:
@@ -110,7 +110,7 @@ def check_schema(schema: Any) -> None:
 def working_operations(names: Iterable[str] | None, settings: Settings) -> dict[str, Operation]:
     """Return the chosen operations, without `execute` where no mount can run commands."""
     chosen = chosen_operations(names)
-    if settings.mounts.that_can("execute") is None:
+    if not settings.mounts.shells:
         chosen.pop("execute", None)
     return chosen
 
@@ -145,10 +145,8 @@ def add_nodes(
     settings: Settings,
     then: str,
     end: str,
-    *,
-    alone: bool = False,
 ) -> StateGraph[Any, Any, Any, Any]:
-    """Add the nodes and every edge between them; `alone` if nothing else writes messages."""
+    """Add the nodes and every edge between them."""
     _check(builder, operations, tools)
     names = [item.name for item in tools]
     builder.add_node(
@@ -175,12 +173,7 @@ def add_nodes(
             "tools", tools_node(tools), input_schema=Conversation, metadata=node_metadata("tools")
         )
     for worker in [*operations, *(["tools"] if tools else [])]:
-        if alone and worker in BOUNDED:
-            add_labelled_edges(
-                builder, worker, after_bounded(then), {then: "all answered", "evict": "more to do"}
-            )
-        else:
-            builder.add_edge(worker, "evict")
+        builder.add_edge(worker, "evict")
     routes = dispatch_labels(list(operations), names, settings)
     add_labelled_edges(builder, "router", dispatch_edge(), routes)
     direct = [item.name for item in tools if item.return_direct]

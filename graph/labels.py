@@ -47,7 +47,7 @@ def dispatch_labels(
 ) -> dict[str, str]:
     """Return what stands on the edges behind the router: the operation, and where it can work."""
     everywhere = sorted(mount.prefix for mount in settings.mounts.all)
-    shells = sorted(mount.prefix for mount in settings.shells)
+    shells = sorted(mount.prefix for mount in settings.mounts.shells)
     labels = {name: f"{name} in {', '.join(everywhere)}" for name in operations}
     if "execute" in labels:
         labels["execute"] = f"execute in {', '.join(shells)}"

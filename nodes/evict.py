@@ -1,14 +1,13 @@
-"""The `evict` node: messages that are too large for the context go to files.
+"""The `evict` node: messages that are too large for the context are moved to files.
 
-It looks at what came since the last AI message. A large message keeps its id and its place, and
-holds the head and the tail of what it was, and the path where the whole of it can be read.
+It looks at the messages since the last AI message. A large one keeps its id and its place, and
+holds its head and tail and the path where the whole text can be read.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,23 +18,21 @@ from langgraph.runtime import Runtime
 from langgraph_filesystem.nodes.answers import MAX_CHARACTERS, counted, valid
 from langgraph_filesystem.nodes.calls import unanswered
 from langgraph_filesystem.nodes.choices import offered_by
-from langgraph_filesystem.nodes.filesystem import Filesystem
-from langgraph_filesystem.nodes.node import Edge, Io, Node
+from langgraph_filesystem.nodes.node import Edge, Node
 from langgraph_filesystem.nodes.once import Once
+from langgraph_filesystem.nodes.operation import open_workspace
+from langgraph_filesystem.nodes.operations import Operation
 from langgraph_filesystem.nodes.previews import preview
 from langgraph_filesystem.nodes.settings import CHARACTERS_PER_TOKEN, Settings
-from langgraph_filesystem.state.errors import FileExists
-from langgraph_filesystem.state.failures import attempted
+from langgraph_filesystem.state.backends.file_store import ThreadFiles
+from langgraph_filesystem.state.errors import FileExists, FilesystemError, attempt
 from langgraph_filesystem.state.files import FileData
 from langgraph_filesystem.state.langgraph_internals import read_channels
-from langgraph_filesystem.state.view import EVICTED
+from langgraph_filesystem.state.paths import is_within
+from langgraph_filesystem.state.workspace.workspace import EVICTED, Workspace
 
-__all__ = ("BOUNDED", "after_bounded", "after_evict", "evict_node", "has_large")
+__all__ = ("after_evict", "evict_node")
 
-BOUNDED = frozenset(
-    {"ls", "read_file", "write_file", "edit_file", "delete", "move", "glob", "grep"}
-)
-"""Operations that bound their own answers: what they show was asked for."""
 _MARK = "evicted_to"
 _WAYS = {"read_file": "page through it with `read_file`", "grep": "search it with `grep`"}
 _MEDIA = frozenset(
@@ -46,17 +43,13 @@ _MEDIA = frozenset(
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
 
-def evict_node(
-    built: Settings,
-    operations: Collection[str] = ("read_file", "grep"),
-    exempt: Collection[str] = BOUNDED,
-) -> Node:
-    """Return the node that moves large messages to files; its notices name only `operations`."""
+def evict_node(built: Settings, operations: Mapping[str, Operation]) -> Node:
+    """Return the node that moves large messages to files, for a graph with these operations."""
     ways = {name: words for name, words in _WAYS.items() if name in operations}
+    # A page of `read_file` in a file would only make the model read it again.
+    exempt = frozenset(name for name, operation in operations.items() if operation.is_bounded)
 
-    async def act(
-        state: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io
-    ) -> dict[str, Any]:
+    async def act(state: Any, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
         settings = built.of_run(runtime)
         if settings.evict_over is None:
             return {}
@@ -65,32 +58,15 @@ def evict_node(
             return {}
         how = " or ".join(offered_by(ways, runtime).values())
         channels = read_channels(config, "files", "seen")
-        once = Once(config, io)
-        filesystem = Filesystem(
-            settings,
-            io,
-            runtime,
-            files=channels.get("files", {}),
-            seen=channels.get("seen", {}),
-            once=once,
-        )
+        once, files = Once(config), ThreadFiles(channels.get("files") or {})
+        workspace = open_workspace(settings, runtime, files, channels.get("seen"), once)
         name_of = _name_among_branches if once.is_nested else _name_of
         replaced = [
-            await _evicted(message, name_of, filesystem, settings, how) for message in large
+            await _evicted(message, name_of, workspace, once, settings, how) for message in large
         ]
-        return {"messages": replaced, **filesystem.updates()}
+        return {"messages": replaced, **workspace.updates()}
 
     return Node("evict", act)
-
-
-def has_large(messages: list[AnyMessage], settings: Settings) -> bool:
-    """Say whether something came since the last AI message that `evict` would move."""
-    if settings.evict_over is None:
-        return False
-    if settings.token_counter is not None:
-        # It may be slow, and has counted them: here is only what no counter lets pass.
-        settings = replace(settings, token_counter=None, evict_over=MAX_CHARACTERS)
-    return any(_is_large(message, settings, BOUNDED) for message in _recent(messages))
 
 
 def after_evict(then: str, end: str, return_direct: Collection[str] = ()) -> Edge:
@@ -107,27 +83,6 @@ def after_evict(then: str, end: str, return_direct: Collection[str] = ()) -> Edg
         return then
 
     return Edge("after_evict", choose)
-
-
-def after_bounded(then: str) -> Edge:
-    """Return the edge behind an operation that bounds its answers: past `evict`, if it can.
-
-    It can if the operation was the whole wave, and only such answers came since the AI message: a
-    task does not see what others write at the same time, so it is for graphs where nobody does.
-    Measured: a turn on SQLite takes a
-    quarter less without the step, and without the checkpoint behind it.
-    """
-
-    def choose(state: Any) -> str:
-        messages = state["messages"]
-        alone = len(state.get("routes") or ()) == 1 and all(map(_is_bounded, _recent(messages)))
-        return then if alone and not unanswered(messages) else "evict"
-
-    return Edge("after_bounded", choose)
-
-
-def _is_bounded(message: AnyMessage) -> bool:
-    return isinstance(message, ToolMessage) and message.name in BOUNDED
 
 
 def _recent(messages: list[AnyMessage]) -> list[AnyMessage]:
@@ -177,12 +132,13 @@ def _block_text(block: Any) -> str:
 async def _evicted(
     message: AnyMessage,
     name_of: Callable[[AnyMessage, str], str],
-    filesystem: Filesystem,
+    workspace: Workspace,
+    once: Once,
     settings: Settings,
     how: str,
 ) -> AnyMessage:
     text = valid(_text_of(message))
-    path = await _kept(message, name_of(message, text), text, filesystem)
+    path = await _kept(message, name_of(message, text), text, workspace, once)
     lines = text.count("\n") + (not text.endswith("\n"))
     shown = preview(text, (settings.evict_over or 0) * CHARACTERS_PER_TOKEN // 2)
     notice = (
@@ -212,30 +168,23 @@ def _name_among_branches(message: AnyMessage, text: str) -> str:
     return f"{_name_of(message, text)}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-async def _kept(message: AnyMessage, name: str, text: str, filesystem: Filesystem) -> str:
+async def _kept(message: AnyMessage, name: str, text: str, workspace: Workspace, once: Once) -> str:
     """Write the text under a name that is free, and return its path."""
+    files = workspace.files
+    assert files is not None
     number = 0
     while True:
         number += 1
         path = f"{EVICTED}/{name}" if number == 1 else f"{EVICTED}/{name}-{number}"
-        filesystem.begin(message.id or name, f"e{number}")
-        if filesystem.exists_in_state(path):
+        if any(is_within(key, path) for key in files.files):
             continue
-        free, problem = await attempted(_written(path, text, filesystem), "evict")
-        if free is False:
+        workspace.key = once.key(message.id or name, f"e{number}")
+        written = await attempt(workspace.write(path, text), "evict")
+        if isinstance(written, FileExists):
             continue
-        if problem is not None:
+        if isinstance(written, FilesystemError):
             # The mount refused: the thread's own files never do, so nothing is lost.
             now = datetime.now(UTC).isoformat(timespec="milliseconds")
             file = FileData(content=text, encoding="utf-8", created_at=now, modified_at=now)
-            filesystem.put_in_state(path, file)
+            files.change({path: file})
         return path
-
-
-async def _written(path: str, text: str, filesystem: Filesystem) -> bool:
-    """Write the file; say whether the name was free."""
-    try:
-        await filesystem.write(path, text)
-    except FileExists:
-        return False
-    return True

@@ -12,7 +12,6 @@ from langgraph.runtime import Runtime
 from langgraph_filesystem.nodes.answers import valid
 from langgraph_filesystem.nodes.calls import answer_id, calls_something
 from langgraph_filesystem.nodes.choices import chosen, offered_by
-from langgraph_filesystem.nodes.evict import has_large
 from langgraph_filesystem.nodes.models import Models
 from langgraph_filesystem.nodes.node import Edge, Node, invoke
 from langgraph_filesystem.nodes.operations import Operation, tool_schemas
@@ -53,10 +52,6 @@ def model_node(
         prompt = choices.system_prompt or system_prompt
         speaker = speakers.get(choices.model, model, offered, prompt)
         messages = state["messages"]
-        # Somebody may have added a message while the run was stopped before this node. With calls
-        # behind it, the way from here leads by `evict`.
-        if calls_something(messages) and has_large(messages, settings.of_run(runtime)):
-            return {}
         answer = await invoke(speaker.bound, [*speaker.system, *messages], config)
         return {"messages": [_storable(answer, messages)]}
 
@@ -106,7 +101,7 @@ class _Speakers:
         schemas = [*tool_schemas(offered, self._descriptions), *self._tools]
         section = filesystem_prompt(
             list(offered),
-            self._settings.mounts.all,
+            self._settings.mounts,
             read_before_edit=self._settings.read_before_edit,
         )
         system = system_message(prompt, section)

@@ -14,7 +14,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
-from langgraph_filesystem.nodes.node import Io
+from langgraph_filesystem.state.io import call_either
 from langgraph_filesystem.state.langgraph_internals import durability_of, saver_of
 
 __all__ = ("Once",)
@@ -30,9 +30,8 @@ _PATIENCE_WITH_NONE = 0.5
 class Once:
     """What a task must know to do a thing once: its checkpoints, and a key for each call."""
 
-    def __init__(self, config: RunnableConfig, io: Io) -> None:
+    def __init__(self, config: RunnableConfig) -> None:
         configurable = config.get("configurable") or {}
-        self._io = io
         self._saver = saver_of(config)
         self._thread = configurable.get("thread_id")
         self._checkpoints: Mapping[str, str] = configurable.get("checkpoint_map") or {}
@@ -69,21 +68,14 @@ class Once:
                 raise TimeoutError("the checkpoint of this step could not be stored")
             if waited > _PATIENCE_WITH_NONE and not await self._has(place):
                 return
-            await self._io.call(_Clock, "sleep", pause)
+            await call_either(time.sleep, asyncio.sleep, pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _has(self, place: dict[str, Any]) -> bool:
-        return await self._io.call(self._saver, "get_tuple", {"configurable": place}) is not None
-
-
-class _Clock:
-    @staticmethod
-    def sleep(seconds: float) -> None:
-        time.sleep(seconds)
-
-    @staticmethod
-    async def asleep(seconds: float) -> None:
-        await asyncio.sleep(seconds)
+        found = await call_either(
+            self._saver.get_tuple, self._saver.aget_tuple, {"configurable": place}
+        )
+        return found is not None
 
 
 def _digest(text: str) -> str:

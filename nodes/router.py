@@ -14,16 +14,15 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 from typing_extensions import TypedDict
 
-from langgraph_filesystem.nodes.answers import error_reply, escaped, shown_name
+from langgraph_filesystem.nodes.answers import error_reply, shown_name
 from langgraph_filesystem.nodes.calls import Call, last_ai_message, open_calls, unanswered
 from langgraph_filesystem.nodes.choices import offered_by
-from langgraph_filesystem.nodes.node import Edge, Io, Node
+from langgraph_filesystem.nodes.node import Edge, Node
 from langgraph_filesystem.nodes.operations import Operation
 from langgraph_filesystem.nodes.settings import Settings
 from langgraph_filesystem.state.errors import FilesystemError, InvalidCall
 from langgraph_filesystem.state.paths import is_within, overlaps
 from langgraph_filesystem.state.schema import Route
-from langgraph_filesystem.state.second_paths import meanings
 
 __all__ = ("RouterInput", "dispatch_edge", "router_node")
 
@@ -40,9 +39,7 @@ def router_node(
 ) -> Node:
     """Return the node that plans a wave, and answers what can't run."""
 
-    async def act(
-        state: Any, config: RunnableConfig, runtime: Runtime[Any], io: Io
-    ) -> dict[str, Any]:
+    async def act(state: Any, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
         plan = _Plan(offered_by(operations, runtime), tools, settings)
         for call in unanswered(state["messages"]):
             plan.add(call)
@@ -111,7 +108,7 @@ class _Plan:
         self._operations = operations
         self._tools = tools
         self._mounts = settings.mounts
-        self._shells = settings.shells
+        self._shells = settings.mounts.shells
         self._tasks: dict[object, _Task] = {}
         self._waiting: dict[_Claim, None] = {}
 
@@ -120,7 +117,7 @@ class _Plan:
         try:
             claims = self._claims(call)
         except FilesystemError as error:
-            self.refusals.append(error_reply(call, escaped(str(error))))
+            self.refusals.append(error_reply(call, error))
             return
         node = call.name if call.name in self._operations else "tools"
         key = (node, claims) if claims else call.position
@@ -152,8 +149,13 @@ class _Plan:
         return tuple(
             _Claim(path, operation.changes, self._mounts.locate(path).prefix)
             for named in operation.paths(args)
-            for path in meanings(self._mounts, named)
+            for path in self._meanings(named)
         )
+
+    def _meanings(self, path: str) -> list[str]:
+        """Return a path, and what it means if a command has printed it."""
+        alias = self._mounts.alias_of(path)
+        return [path] if alias is None else [path, alias.resolve(path)]
 
     def _unknown(self, call: Call) -> str:
         if call.name in self._tools:

@@ -138,7 +138,7 @@ def test_tokens_stream_and_updates_name_the_nodes() -> None:
             tokens.append(chunk[0])
         else:
             nodes += list(chunk)
-    assert nodes == ["prepare", "evict", "model", "router", "write_file", "model"]
+    assert nodes == ["prepare", "evict", "model", "router", "write_file", "evict", "model"]
     assert len([token for token in tokens if token.type == "AIMessageChunk" and token.text]) > 2
 
 
@@ -166,7 +166,7 @@ def test_a_run_stops_before_and_after_any_node_and_goes_on(saver: Any) -> None:
     while following := agent.get_state(thread).next:
         stops.append(following)
         agent.invoke(None, thread)
-    assert stops == [("model",), ("write_file",), ("model",)]
+    assert stops == [("model",), ("write_file",), ("evict",), ("model",)]
     assert agent.get_state(thread).values["files"]["/a"]["content"] == "x"
 
 

@@ -52,32 +52,6 @@ def test_operations_answer_a_model_node_of_ones_own() -> None:
     assert state["messages"][-1].text == "done"
 
 
-def test_what_another_node_writes_meanwhile_is_evicted_too() -> None:
-    seen: list[int] = []
-    model = ScriptedModel([says(call("ls", path="/"))])
-
-    def think(state: FilesystemState) -> dict[str, Any]:
-        seen.append(sum(len(message.text) for message in state["messages"]))
-        return {"messages": [model.invoke(state["messages"])]}
-
-    def beside(state: FilesystemState) -> dict[str, Any]:
-        return {"messages": [HumanMessage("x" * 200_000)]}
-
-    builder = StateGraph(FilesystemState)
-    builder.add_node("think", think)
-    builder.add_node("wait", lambda state: {})
-    builder.add_node("beside", beside)
-    builder.add_edge(START, "think")
-    builder.add_edge("wait", "beside")
-    builder.add_conditional_edges(
-        "think", lambda _: ["router", "wait"] if len(seen) == 1 else END, ["router", "wait", END]
-    )
-    add_filesystem(builder, then="think")
-    builder.compile().invoke({"messages": [HumanMessage("go")]})
-    assert len(seen) == 2
-    assert seen[1] < 100_000
-
-
 def test_the_parent_draws_every_node_and_edge() -> None:
     assert_snapshot("graph_parent.mmd", own_graph().get_graph().draw_mermaid())
 
