@@ -9,13 +9,12 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
+from langgraph_filesystem.state.backends.file_store import Query
 from langgraph_filesystem.state.backends.protocol import (
     ContextLine,
     GrepMatch,
     GrepResult,
-    OutputMode,
 )
 from langgraph_filesystem.state.backtracking import Unfinished, in_process, may_backtrack
 from langgraph_filesystem.state.errors import PatternRefused
@@ -27,18 +26,6 @@ _SECONDS = 5.0
 MAX_MATCHES = 20_000
 """More lines than fit into any answer; counts go on beyond it."""
 _MAX_PATTERN = 2_000
-
-
-@dataclass(frozen=True)
-class Query:
-    """What to look for, and how to answer."""
-
-    pattern: str
-    regex: bool = False
-    ignore_case: bool = False
-    context: int = 0
-    max_count: int | None = None
-    output_mode: OutputMode = "content"
 
 
 def search(files: Iterable[tuple[str, str]], query: Query) -> GrepResult:

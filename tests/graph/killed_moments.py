@@ -19,8 +19,8 @@ from langgraph_filesystem.state import copies
 from langgraph_filesystem.state.backends import claims, removal
 from langgraph_filesystem.state.backends.composite import CompositeBackend
 from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.backends.objects.store import StoreBackend
 from langgraph_filesystem.state.backends.state import StateBackend
-from langgraph_filesystem.state.backends.store import StoreBackend
 from tests.databases import open_database
 from tests.scripted import ScriptedModel, call, says
 

@@ -13,19 +13,19 @@ from langgraph.store.memory import InMemoryStore
 
 from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.backends.objects.store import StoreBackend
 from langgraph_filesystem.state.backends.protocol import (
     FileDownloadResponse,
     FileUploadResponse,
     LsResult,
 )
-from langgraph_filesystem.state.backends.store import StoreBackend
 from langgraph_filesystem.state.copies import MAX_FILE, MAX_IN_STATE, batches
 from langgraph_filesystem.state.inventories import Item
 from tests.nodes.backends import Shelf
 from tests.nodes.test_move import contents, move
 from tests.scripted import ScriptedModel, answers, run, says
-from tests.state.backends.counting import CountingStore
 from tests.state.backends.disks import largest_file
+from tests.state.backends.objects.counting import CountingStore
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 MB = 1 << 20

@@ -9,8 +9,8 @@ from langgraph.runtime import Runtime
 from langgraph.store.memory import InMemoryStore
 
 from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.backends.objects.store import StoreBackend
 from langgraph_filesystem.state.backends.state import StateBackend
-from langgraph_filesystem.state.backends.store import StoreBackend
 from langgraph_filesystem.state.errors import FilesystemError
 from langgraph_filesystem.state.inventories import Found, Item, find_all, is_anything, is_taken
 from langgraph_filesystem.state.io import Blocking

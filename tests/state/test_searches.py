@@ -9,8 +9,8 @@ from langgraph.store.memory import InMemoryStore
 from langgraph_filesystem.state.backends import StateBackend, disk_search
 from langgraph_filesystem.state.backends.composite import CompositeBackend
 from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.backends.objects.store import StoreBackend
 from langgraph_filesystem.state.backends.protocol import GlobResult, GrepResult, LsResult
-from langgraph_filesystem.state.backends.store import StoreBackend
 from tests.nodes.backends import Broken, Shelf
 from tests.nodes.test_glob import glob
 from tests.nodes.test_grep import CONTENT, grep

@@ -61,7 +61,7 @@ from langgraph_filesystem.state.errors import (
     NotDirectory,
 )
 from langgraph_filesystem.state.globs import compile_glob
-from langgraph_filesystem.state.io import call_either, in_thread
+from langgraph_filesystem.state.io import in_thread, is_sync
 from langgraph_filesystem.state.paths import is_within, normalize_path
 from langgraph_filesystem.state.text import PathPart
 
@@ -230,8 +230,7 @@ class ObjectStore(FileStore):
                     await self._objects.update(file_path, data, old)
                 except Changed:
                     # Longer each time, and not the same for all writers.
-                    pause = random.uniform(0, 0.01 * 2 ** min(attempt, 5))
-                    await call_either(time.sleep, asyncio.sleep, pause)
+                    await _pause(random.uniform(0, 0.01 * 2 ** min(attempt, 5)))
                     continue
                 return EditResult(path=file_path, occurrences=count)
         raise ChangedMeanwhile(file_path)
@@ -385,6 +384,13 @@ def _edited(content: bytes, path: str, old: str, new: str, replace_all: bool) ->
     text = decoded(path, content)
     edit, count = plan_edit(path, text, old, new, replace_all)
     return apply_edits(text, [edit]).encode(), count
+
+
+async def _pause(seconds: float) -> None:
+    if is_sync():
+        time.sleep(seconds)
+    else:
+        await asyncio.sleep(seconds)
 
 
 def _encoded(path: str, text: str) -> bytes:
