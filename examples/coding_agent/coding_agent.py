@@ -18,7 +18,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.graph.state import CompiledStateGraph
 
 from langgraph_filesystem import CommandModel, create_filesystem_agent, open_sqlite
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 
 WRITING = ["write_file", "edit_file", "delete", "move"]
 PROMPT = "You work on the repository at /. Read before you change, and make small changes."

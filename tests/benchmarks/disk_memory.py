@@ -7,7 +7,7 @@ from tests.benchmarks.disk_tree import LARGE, Tree
 
 __all__ = ("OURS", "THEIRS", "megabytes")
 
-OURS = "from langgraph_filesystem.state.backends.filesystem import FilesystemBackend"
+OURS = "from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend"
 THEIRS = "from deepagents.backends import FilesystemBackend"
 
 _PROGRAM = """

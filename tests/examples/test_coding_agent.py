@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from langgraph_filesystem import CommandModel, open_sqlite
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from tests.examples.running import load, run_script
 
 EDIT = 'edit_file /app.py "old" "new"'

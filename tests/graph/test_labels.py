@@ -9,7 +9,7 @@ from langgraph_filesystem import StateBackend, create_filesystem_agent
 from langgraph_filesystem.labels import dispatch_labels, node_metadata, operation_metadata
 from langgraph_filesystem.nodes.operations import OPERATIONS
 from langgraph_filesystem.nodes.settings import Settings
-from langgraph_filesystem.state.mounts import Mounts
+from langgraph_filesystem.state.workspace.mounts import Mounts
 from tests.nodes.backends import Shell
 from tests.scripted import ScriptedModel
 

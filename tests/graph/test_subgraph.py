@@ -19,7 +19,7 @@ from langgraph_filesystem import (
     merge_files,
     open_sqlite,
 )
-from langgraph_filesystem.subgraph import FilesystemNode
+from langgraph_filesystem.subgraph.filesystem_node import FilesystemNode
 from tests.benchmarks.corpus import real_text
 from tests.databases import emptied
 from tests.graph.runs import THREAD, Runs, agent, contents, opened_runs

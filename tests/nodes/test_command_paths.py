@@ -15,7 +15,7 @@ from langgraph_filesystem import (
     filesystem_tools,
 )
 from langgraph_filesystem.nodes.command_paths import where_commands_run
-from langgraph_filesystem.state.mounts import Mounts
+from langgraph_filesystem.state.workspace.mounts import Mounts
 from tests.nodes.backends import Shell
 from tests.scripted import ScriptedModel, answers, call, run
 

@@ -11,7 +11,7 @@ from langgraph_filesystem.nodes.settings import Settings
 from langgraph_filesystem.state.backends import StateBackend
 from langgraph_filesystem.state.errors import Unsupported
 from langgraph_filesystem.state.files import Files
-from langgraph_filesystem.state.mounts import Mounts
+from langgraph_filesystem.state.workspace.mounts import Mounts
 from tests.nodes.backends import Shelf, Shell
 from tests.scripted import answers, call, run
 

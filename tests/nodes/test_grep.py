@@ -10,8 +10,8 @@ from langgraph.store.memory import InMemoryStore
 from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.state.backends import StateBackend
 from langgraph_filesystem.state.backends.disk import grep as disk_grep
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
-from langgraph_filesystem.state.backends.store import StoreBackend
+from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
+from langgraph_filesystem.state.backends.objects.store import StoreBackend
 from tests.nodes.test_ls import FORGING, is_plain
 from tests.scripted import ScriptedModel, answer, answers, call, run, says
 

@@ -17,9 +17,9 @@ from langgraph_filesystem import (
 )
 from langgraph_filesystem.nodes.operations import OPERATIONS
 from langgraph_filesystem.nodes.prompt import filesystem_prompt, system_message
+from langgraph_filesystem.state.backends.objects.store import StoreBackend
 from langgraph_filesystem.state.backends.state import StateBackend
-from langgraph_filesystem.state.backends.store import StoreBackend
-from langgraph_filesystem.state.mounts import Mounts
+from langgraph_filesystem.state.workspace.mounts import Mounts
 from tests.snapshots import assert_snapshot
 
 

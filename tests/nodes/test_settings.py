@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from langgraph_filesystem.nodes.settings import Settings
-from langgraph_filesystem.state.mounts import Mounts
+from langgraph_filesystem.state.workspace.mounts import Mounts
 from tests.nodes.backends import Shelf, Shell
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraph_filesystem.state.escapes import escaped
+from langgraph_filesystem.state.text import escaped
 from tests.nodes.test_ls import is_plain
 
 

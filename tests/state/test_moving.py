@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from langgraph_filesystem.state.backends.composite import CompositeBackend
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.workspace.composite import CompositeBackend
+from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.state.backends.protocol import FileUploadResponse, MoveResult
 from langgraph_filesystem.state.backends.state import StateBackend
 from tests.nodes.backends import Shelf

@@ -10,8 +10,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.state.backends import StateBackend, claims
-from langgraph_filesystem.state.backends.composite import CompositeBackend
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.workspace.composite import CompositeBackend
+from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.state.backends.protocol import (
     FileDownloadResponse,
     FileUploadResponse,

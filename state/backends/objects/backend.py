@@ -34,7 +34,6 @@ from langgraph_filesystem.state.backends.objects.objects import (
 from langgraph_filesystem.state.backends.objects.pages import Pages, Window
 from langgraph_filesystem.state.backends.objects.read import (
     SECONDS,
-    decoded,
     digest_at,
     missing,
     read_whole,
@@ -52,6 +51,7 @@ from langgraph_filesystem.state.backends.protocol import (
     ReadResult,
     WriteResult,
 )
+from langgraph_filesystem.state.backends.text_files import decoded, encoded
 from langgraph_filesystem.state.edits import PlannedEdit, plan_edit
 from langgraph_filesystem.state.errors import (
     FileExists,
@@ -61,7 +61,7 @@ from langgraph_filesystem.state.errors import (
     NotDirectory,
 )
 from langgraph_filesystem.state.globs import compile_glob
-from langgraph_filesystem.state.io import call_either, in_thread
+from langgraph_filesystem.state.io import in_thread, is_sync
 from langgraph_filesystem.state.paths import is_within, normalize_path
 from langgraph_filesystem.state.text import PathPart
 
@@ -194,7 +194,7 @@ class ObjectStore(FileStore):
     ) -> WriteResult:
         """Create a file, or with `overwrite` replace one."""
         self._objects.check(file_path)
-        data = _encoded(file_path, content)
+        data = encoded(file_path, content)
         async with self._hold(file_path):
             exists = (await self._objects.survey([file_path])).has_file(file_path)
             if exists and not overwrite:
@@ -218,7 +218,7 @@ class ObjectStore(FileStore):
     ) -> EditResult:
         """Replace exact text in a file."""
         self._objects.check(file_path)
-        _encoded(file_path, new_string)
+        encoded(file_path, new_string)
         async with self._hold(file_path):
             for attempt in range(_MAX_TRIES):
                 old = await read_whole(self._objects, file_path, self._max_size)
@@ -230,8 +230,7 @@ class ObjectStore(FileStore):
                     await self._objects.update(file_path, data, old)
                 except Changed:
                     # Longer each time, and not the same for all writers.
-                    pause = random.uniform(0, 0.01 * 2 ** min(attempt, 5))
-                    await call_either(time.sleep, asyncio.sleep, pause)
+                    await _pause(random.uniform(0, 0.01 * 2 ** min(attempt, 5)))
                     continue
                 return EditResult(
                     path=file_path, occurrences=planned.count, first_line=planned.first_line
@@ -391,12 +390,8 @@ def _edited(
     return planned.apply(text).encode(), planned
 
 
-def _encoded(path: str, text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        raise FilesystemError(
-            PathPart(path),
-            f": the text has a lone surrogate at character {error.start:,}, which a file can't "
-            "hold. Write it without.",
-        ) from None
+async def _pause(seconds: float) -> None:
+    if is_sync():
+        time.sleep(seconds)
+    else:
+        await asyncio.sleep(seconds)

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from langgraph_filesystem.state.backends.objects.errors import ChangedMeanwhile
 from langgraph_filesystem.state.backends.objects.objects import Blob, Changed, Objects
-from langgraph_filesystem.state.backends.objects.read import CHUNK, is_binary, missing
+from langgraph_filesystem.state.backends.objects.read import CHUNK, missing
 from langgraph_filesystem.state.backends.protocol import ReadResult
+from langgraph_filesystem.state.backends.text_files import is_binary
 from langgraph_filesystem.state.errors import NotText
 from langgraph_filesystem.state.files import FileData
 

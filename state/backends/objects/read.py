@@ -15,6 +15,8 @@ from langgraph_filesystem.state.backends.objects.objects import (
     Objects,
 )
 from langgraph_filesystem.state.backends.protocol import GrepResult
+from langgraph_filesystem.state.backends.search import search
+from langgraph_filesystem.state.backends.text_files import decoded
 from langgraph_filesystem.state.errors import (
     FileNotFound,
     FilesystemError,
@@ -23,15 +25,12 @@ from langgraph_filesystem.state.errors import (
     NotText,
 )
 from langgraph_filesystem.state.io import in_thread
-from langgraph_filesystem.state.search import search
 from langgraph_filesystem.state.text import Note, PathPart, join_notes
 
 __all__ = (
     "CHUNK",
     "SECONDS",
-    "decoded",
     "digest_at",
-    "is_binary",
     "missing",
     "read_whole",
     "search_objects",
@@ -41,8 +40,6 @@ CHUNK = 1 << 20
 """Bytes that are fetched at once. A smaller file is fetched whole by one request."""
 SECONDS = 5.0
 """How long listing files, and then searching them, may take before there is an answer."""
-_HEAD = 8192
-"""A NUL in this many bytes at the start makes a file binary, as for `grep` and `git`."""
 _BATCH_BYTES, _BATCH_FILES = 8 << 20, 64
 """What a search fetches at once: enough to be fast, little enough for the memory."""
 
@@ -85,21 +82,6 @@ async def _completed(objects: Objects, path: str, blob: Blob) -> Blob:
     if rest is None:
         raise ChangedMeanwhile(path)
     return replace(blob, content=blob.content + rest.content)
-
-
-def is_binary(content: bytes) -> bool:
-    """Say whether a file that starts with these bytes is binary."""
-    return b"\0" in content[:_HEAD]
-
-
-def decoded(path: str, content: bytes) -> str:
-    """Return the text of a file, with every character as it is."""
-    if is_binary(content):
-        raise NotText(path, len(content))
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        raise NotText(path, len(content), "text that is not UTF-8") from None
 
 
 async def search_objects(

@@ -25,7 +25,7 @@ from langgraph_filesystem.state.errors import (
     FilesystemError,
     PathRefused,
 )
-from langgraph_filesystem.state.io import call_either, change_in_thread, is_sync
+from langgraph_filesystem.state.io import call_either, change_in_thread, in_thread, is_sync
 from langgraph_filesystem.state.paths import ancestors, is_within
 from langgraph_filesystem.state.text import PathPart
 
@@ -287,18 +287,8 @@ class _StoreObjects:
 
     async def below(self, directory: str, seconds: float | None = None) -> Listing:
         """Return every file below a directory."""
-        listing, others = Listing(), list[str]()
-        for item in await self._search():
-            if (blob := blob_of(item)) is None:
-                others.append(item.key)
-            elif item.key != directory and is_within(item.key, directory):
-                listing.files.append(Entry(item.key, blob.size, blob.modified_at))
-        if others:
-            more = f" and {len(others) - 1:,} more" if len(others) > 1 else ""
-            listing.note = (
-                f"Left out: {min(others)[:200]!r}{more} (in the store, but not written as a file)."
-            )
-        return listing
+        # Thousands of items take a while to decode.
+        return await in_thread(_listing, await self._search(), directory)
 
     async def is_directory(self, path: str) -> bool:
         """Say whether a file is below a path."""
@@ -374,6 +364,21 @@ class _StoreObjects:
                 raise
             # A store without async methods, such as `SqliteStore`.
             return list(await change_in_thread(self._store.batch, ops))
+
+
+def _listing(items: Sequence[Item], directory: str) -> Listing:
+    listing, others = Listing(), list[str]()
+    for item in items:
+        if (blob := blob_of(item)) is None:
+            others.append(item.key)
+        elif item.key != directory and is_within(item.key, directory):
+            listing.files.append(Entry(item.key, blob.size, blob.modified_at))
+    if others:
+        more = f" and {len(others) - 1:,} more" if len(others) > 1 else ""
+        listing.note = (
+            f"Left out: {min(others)[:200]!r}{more} (in the store, but not written as a file)."
+        )
+    return listing
 
 
 def _batches(contents: Mapping[str, bytes]) -> Iterator[list[str]]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from langgraph_filesystem.state.backends import claims
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.state.backends.replace import temporary_name
 from tests.state.backends.disk.places import unprivileged
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from langgraph_filesystem.state.backends.composite import CompositeBackend
+from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from langgraph_filesystem.state.backends.protocol import Outcome
 from tests.nodes.backends import Shelf
 from tests.state.test_effects import Keyed

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from langgraph_filesystem.state.backends.composite import CompositeBackend
+from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from langgraph_filesystem.state.backends.protocol import Backend, CommandBackend
 from langgraph_filesystem.state.backends.state import StateBackend
 from langgraph_filesystem.state.files import Files

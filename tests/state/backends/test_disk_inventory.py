@@ -12,7 +12,7 @@ from langgraph_filesystem.state.backends.disk_inventory import (
     take_inventory,
 )
 from langgraph_filesystem.state.backends.inventory import NotMovable
-from langgraph_filesystem.state.backends.jail import Jail
+from langgraph_filesystem.state.backends.disk.jail import Jail
 
 
 @pytest.fixture

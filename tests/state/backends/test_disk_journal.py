@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
-from langgraph_filesystem.state.backends.jail import RESERVED
+from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
+from langgraph_filesystem.state.backends.disk.jail import RESERVED
 from langgraph_filesystem.state.backends.notes import Notes
 from langgraph_filesystem.state.backends.protocol import Outcome
 from tests.state.backends.disk.places import RESOLVERS, Place, largest_file, unprivileged

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from tests.state.backends.disk.places import RESOLVERS, Place, fast_place
 from tests.state.backends.nursery import content
 
 EDIT = """
 import os, sys
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 
 def edit(name):
     backend = FilesystemBackend(sys.argv[1], resolver=sys.argv[2])

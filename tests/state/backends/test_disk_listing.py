@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from tests.state.backends.disk.places import RESOLVERS, Place, fast_place, nested, unprivileged
 
 

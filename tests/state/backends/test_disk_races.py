@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from tests.state.backends.disk.places import RESOLVERS, Place, fast_place, open_handles
 
 SWAP = """

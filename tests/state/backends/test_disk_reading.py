@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.state.backends.protocol import ReadResult
 from tests.state.backends.disk.places import RESOLVERS, Place, open_handles, unprivileged
 

@@ -17,8 +17,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.state.backends import claims, removal
-from langgraph_filesystem.state.backends.composite import CompositeBackend
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.workspace.composite import CompositeBackend
+from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.state.backends.replace import temporary_name
 from tests.nodes.test_move import move
 from tests.scripted import ScriptedModel, answers, call, says
@@ -246,7 +246,7 @@ def test_a_copy_is_known_again_by_its_key(two: Two) -> None:
 
 KILLED = """
 import os, sys
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 
 one, other = FilesystemBackend(sys.argv[1]), FilesystemBackend(sys.argv[2])
 moments, utime = 0, os.utime

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.state.backends.protocol import Outcome
 from tests.state.backends.disk.places import (
     RESOLVERS,

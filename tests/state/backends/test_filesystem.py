@@ -8,8 +8,14 @@ from typing import Any
 
 import pytest
 
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
-from tests.state.backends.disk.places import RESOLVERS, Place, largest_file, open_handles, unprivileged
+from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
+from tests.state.backends.disk.places import (
+    RESOLVERS,
+    Place,
+    largest_file,
+    open_handles,
+    unprivileged,
+)
 
 
 @pytest.fixture

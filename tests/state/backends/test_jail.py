@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from langgraph_filesystem.state.backends.jail import RESERVED, TEMPORARY, Jail, Unconfined
+from langgraph_filesystem.state.backends.disk.jail import RESERVED, TEMPORARY, Jail, Unconfined
 from langgraph_filesystem.state.backends.refusals import LeadsOutside, SpecialFile
 from langgraph_filesystem.state.errors import (
     FileNotFound,

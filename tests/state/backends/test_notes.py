@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from langgraph_filesystem.state.backends import notes as module
-from langgraph_filesystem.state.backends.jail import RESERVED, Jail
+from langgraph_filesystem.state.backends.disk.jail import RESERVED, Jail
 from langgraph_filesystem.state.backends.journal import Journal
 from langgraph_filesystem.state.backends.notes import Notes
 from tests.state.backends.disk.places import RESOLVERS, Place, largest_file, open_handles

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from langgraph_filesystem.state.backends.jail import Jail
+from langgraph_filesystem.state.backends.disk.jail import Jail
 from langgraph_filesystem.state.backends.subtrees import Descent, Level, levels, stays_inside
 from tests.state.backends.disk.places import nested, open_handles
 

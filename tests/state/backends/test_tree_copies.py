@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from langgraph_filesystem.state.backends.inventory import NotMovable
-from langgraph_filesystem.state.backends.jail import Jail
+from langgraph_filesystem.state.backends.disk.jail import Jail
 from langgraph_filesystem.state.backends.pieces import Stopped
 from langgraph_filesystem.state.backends.tree_copies import (
     Place,

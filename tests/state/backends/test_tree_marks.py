@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from langgraph_filesystem.state.backends.jail import Jail
+from langgraph_filesystem.state.backends.disk.jail import Jail
 from langgraph_filesystem.state.backends.tree_marks import TreeMark, mark_tree
 
 

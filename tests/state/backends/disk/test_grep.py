@@ -23,8 +23,8 @@ from langgraph_filesystem.state.backends.disk.ripgrep import (
     find_ripgrep,
     understands,
 )
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
-from langgraph_filesystem.state.backends.jail import RESERVED, TEMPORARY, Jail
+from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
+from langgraph_filesystem.state.backends.disk.jail import RESERVED, TEMPORARY, Jail
 from langgraph_filesystem.state.backends.protocol import ContextLine, GrepResult, OutputMode
 from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, PatternRefused
 from langgraph_filesystem.state.backends.file_store import Query
@@ -310,7 +310,7 @@ def test_without_virtual_mode_a_search_without_a_path_begins_at_the_root_directo
 UNPRIVILEGED = """
     import ctypes, os, sys  # the first here, as nobody may not be allowed to read it later
     from langgraph_filesystem.state.backends.disk.grep import find_ripgrep, grep
-    from langgraph_filesystem.state.backends.jail import Jail
+    from langgraph_filesystem.state.backends.disk.jail import Jail
     from langgraph_filesystem.state.backends.file_store import Query
 
     root, nobody = sys.argv[1], int(sys.argv[2])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from langgraph_filesystem import LocalShellBackend, SandboxBackend
-from langgraph_filesystem.state.mounts import Mounts
+from langgraph_filesystem.state.workspace.mounts import Mounts
 
 BACKENDS = (LocalShellBackend, SandboxBackend)
 _numbers = itertools.count(1)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from langgraph_filesystem import SandboxBackend
-from langgraph_filesystem.state.mounts import Mounts
+from langgraph_filesystem.state.workspace.mounts import Mounts
 from tests.scripted import answer, answers, call, run
 from tests.state.backends.execution.running import alive, marker, mounted
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from langgraph_filesystem import LocalShellBackend
-from langgraph_filesystem.state.mounts import Mounts
+from langgraph_filesystem.state.workspace.mounts import Mounts
 from tests.scripted import answer, answers, call, run
 
 
