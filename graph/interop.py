@@ -72,7 +72,7 @@ def _theirs(result: Any, protocol: Any) -> Any:
     if "start_line" in given and given["start_line"] is None:
         # Theirs says nothing about the lines of an empty page.
         given.update(end_line=None, next_offset=None, total_lines=None)
-    if "matches" in given and getattr(result, "note", None):
+    if "matches" in given and (note := getattr(result, "note", None)):
         # Theirs reports what a search could not look at as an error beside its matches.
-        given.update(error=str(result.note), truncated=True)
+        given.update(error=str(note), truncated=True)
     return kind(**given)

@@ -3,7 +3,8 @@
 import difflib
 import heapq
 from collections.abc import Iterable
-from typing import NamedTuple, NotRequired
+from dataclasses import dataclass
+from typing import NotRequired
 
 from typing_extensions import TypedDict
 
@@ -23,7 +24,8 @@ class Edit(TypedDict):
     """The id of the tool call that made it."""
 
 
-class PlannedEdit(NamedTuple):
+@dataclass(frozen=True)
+class PlannedEdit:
     """An edit that fits a text."""
 
     edit: Edit

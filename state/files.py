@@ -27,6 +27,7 @@ __all__ = (
     "FilesUpdate",
     "apply_write",
     "file_bytes",
+    "is_edit",
     "merge_files",
     "merge_updates",
 )
@@ -84,7 +85,7 @@ def apply_write(files: Files, path: str, write: FileData | FileEdit | None) -> N
     """Apply one checked write to `files` in place."""
     if write is None:
         files.pop(path, None)
-    elif _is_edit(write):
+    elif is_edit(write):
         files.update(_edited(path, files.get(path), write))
     else:
         files[path] = _with_birth(write, files.get(path))
@@ -221,7 +222,8 @@ def _checked_time(path: str, write: Mapping[Any, Any], key: str) -> str | None:
     return time
 
 
-def _is_edit(write: FileData | FileEdit | None) -> TypeIs[FileEdit]:
+def is_edit(write: FileData | FileEdit | None) -> TypeIs[FileEdit]:
+    """Say whether a write is an edit."""
     return write is not None and "edits" in write
 
 
@@ -271,9 +273,9 @@ def _add_write(
     first = update[path]
     if write is None:
         update[path] = None
-    elif not _is_edit(write):
-        update[path] = write if first is None or _is_edit(first) else _with_birth(write, first)
-    elif _is_edit(first):
+    elif not is_edit(write):
+        update[path] = write if first is None or is_edit(first) else _with_birth(write, first)
+    elif is_edit(first):
         update[path] = {**first, **write, "edits": [*first["edits"], *write["edits"]]}
     else:
         update.update(_edited(path, first, write))

@@ -44,7 +44,7 @@ def run_sync(coroutine: Coroutine[Any, Any, R]) -> R:
     finally:
         _is_sync.reset(token)
     coroutine.close()
-    raise RuntimeError(f"{coroutine.__qualname__} awaited something in a sync run.")
+    raise RuntimeError(f"{coroutine!r} awaited something in a sync run.")
 
 
 @contextlib.contextmanager

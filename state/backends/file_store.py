@@ -29,7 +29,14 @@ from langgraph_filesystem.state.backends.protocol import (
     WriteResult,
 )
 from langgraph_filesystem.state.errors import FilesystemError, Unsupported
-from langgraph_filesystem.state.files import FileData, FileEdit, Files, apply_write, merge_updates
+from langgraph_filesystem.state.files import (
+    FileData,
+    FileEdit,
+    Files,
+    apply_write,
+    is_edit,
+    merge_updates,
+)
 from langgraph_filesystem.state.paths import normalize_path
 from langgraph_filesystem.state.text import Rename
 
@@ -111,7 +118,7 @@ class ThreadFiles:
             # The channel's own value must not change.
             self.files, self._is_copied = dict(self.files), True
         for path, write in update.items():
-            if self.call and write is not None and "edits" in write:
+            if self.call and is_edit(write):
                 for edit in write["edits"]:
                     edit["call"] = self.call
             apply_write(self.files, path, write)

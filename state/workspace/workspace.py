@@ -214,8 +214,9 @@ class Workspace(FileStore):
         for place, numbers, inner in await self._by_mount(paths):
             found = await place.store.fetch(inner)
             for number, one in zip(numbers, found, strict=True):
-                is_error = isinstance(one, FilesystemError)
-                answers[number] = one.renamed(place.mount.outer) if is_error else one
+                if isinstance(one, FilesystemError):
+                    one = one.renamed(place.mount.outer)
+                answers[number] = one
         return [answers[number] for number in range(len(paths))]
 
     async def mark_seen(self, path: str) -> None:
