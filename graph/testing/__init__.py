@@ -12,9 +12,9 @@ class TestMine(BackendConformance):
 - `CommandConformance`: files and commands.
 - `RecallConformance`, `RecallCommandConformance`: the same for a backend that takes `once` and has
   `recall`, so that nothing is done twice after a crash.
-- `Applied`: makes a backend that answers with `files_update` one that can be tested.
+- `Applied`: makes a backend testable whose files are in the state of a graph.
 
-It needs pytest and nothing else; tests of `a`-twins bring their own event loop.
+It needs pytest and nothing else: tests of `a`-twins have their own event loop.
 """
 
 import pkgutil
@@ -24,11 +24,10 @@ try:
 except ImportError:
     raise ImportError("langgraph_filesystem.testing needs pytest: pip install pytest") from None
 
-# Before the modules are imported: only then pytest shows the values of what failed.
+# Before the modules are imported: else pytest does not show the values of a failed assertion.
 pytest.register_assert_rewrite(*(f"{__name__}.{it.name}" for it in pkgutil.iter_modules(__path__)))
 
-from langgraph_filesystem.testing.applied import Applied  # noqa: E402  # see above
-from langgraph_filesystem.testing.driven import Driven  # noqa: E402
+from langgraph_filesystem.testing.driven import Applied, Driven  # noqa: E402  # see above
 from langgraph_filesystem.testing.suite import (  # noqa: E402
     BackendConformance,
     CommandConformance,

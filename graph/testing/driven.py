@@ -1,14 +1,18 @@
-"""A backend as the tests call it: blocking, or awaited as an async graph does."""
+"""A backend as the tests call it: with its methods, or with their `a`-twins."""
 
 import asyncio
 import inspect
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal, NoReturn, TypeAlias, TypeVar, cast
+from functools import wraps
+from typing import Any, Literal, NoReturn, TypeAlias, cast
 
 import pytest
 
+from langgraph_filesystem.state.backends.file_store import MountContext, ThreadFiles
+from langgraph_filesystem.state.backends.foreign_calls import takes
 from langgraph_filesystem.state.backends.protocol import (
     DeleteResult,
     EditResult,
@@ -23,24 +27,24 @@ from langgraph_filesystem.state.backends.protocol import (
     ReadResult,
     WriteResult,
 )
-from langgraph_filesystem.state.files import FileData, file_bytes
+from langgraph_filesystem.state.backends.public import PublicMethods
+from langgraph_filesystem.state.files import FileData, Files, checked_update, file_bytes
 
-__all__ = ("Call", "Driven", "Mode", "failed")
+__all__ = ("Applied", "Call", "Driven", "Mode", "failed")
 
 Mode: TypeAlias = Literal["sync", "async"]
 Call: TypeAlias = tuple[Any, ...]
 """A method's name and its arguments."""
-R = TypeVar("R")
 
 _REQUIRED = frozenset({"ls", "read", "write", "edit", "glob", "grep"})
 
 
 class Driven:
-    """The methods of a backend, each a call that blocks whatever the mode is.
+    """The methods of a backend, each of them as a call that returns when it is done.
 
     In the mode `async` the backend's `a`-twins are awaited, all of a test in one event loop; a
-    method without a twin runs in a thread. What an optional method or keyword needs and the backend
-    has not is a skipped test, or a failed one if the backend is said to be `complete`.
+    method without a twin runs in a thread. If the backend lacks an optional method or keyword, the
+    test is skipped, or fails if the backend is said to be `complete`.
     """
 
     def __init__(self, backend: Any, mode: Mode = "sync", *, complete: bool = False) -> None:
@@ -120,11 +124,11 @@ class Driven:
         function = getattr(self.backend, method, None)
         if not callable(function):
             self._miss(method, f"there is no method `{method}`")
-        if keyword is not None and not _takes(function, keyword):
+        if keyword is not None and not takes(function, keyword):
             self._miss(method, f"`{method}` takes no `{keyword}`", optional=True)
 
     def put(self, path: str, content: str | bytes) -> None:
-        """Have a file with this content: uploaded, or written where nothing can be uploaded."""
+        """Create a file: by an upload, or by a write where nothing can be uploaded."""
         raw = content.encode() if isinstance(content, str) else content
         if callable(getattr(self.backend, "upload_files", None)):
             [arrived] = self.upload((path, raw))
@@ -138,7 +142,7 @@ class Driven:
         assert written.error is None, f"{path} could not be written: {written.error}"
 
     def content(self, path: str) -> bytes:
-        """Return what a file holds: downloaded, or read where nothing can be downloaded."""
+        """Return the bytes of a file: downloaded, or read where nothing can be downloaded."""
         if callable(getattr(self.backend, "download_files", None)):
             [found] = self.download(path)
             assert found.error is None, f"{path} could not be downloaded: {found.error}"
@@ -149,7 +153,7 @@ class Driven:
         return file_bytes(read.file_data or FileData(content=""))
 
     def text(self, path: str, *page: int, **options: Any) -> str:
-        """Return what reading a page of a text file gives."""
+        """Return a page of a text file."""
         read = self.read(path, *page, **options)
         assert read.error is None, f"{path} could not be read: {read.error}"
         assert read.file_data is not None
@@ -157,7 +161,7 @@ class Driven:
         return read.file_data["content"]
 
     def names(self, path: str = "/") -> list[str]:
-        """Return the sorted paths of what is in a directory, those of directories with a `/`."""
+        """Return the sorted paths of the entries of a directory; directories end in `/`."""
         listed = self.ls(path)
         assert listed.error is None, f"{path} could not be listed: {listed.error}"
         return sorted(
@@ -172,7 +176,7 @@ class Driven:
         return sorted(match["path"] for match in found.matches or ())
 
     def lines(self, pattern: str, *where: str | None, **options: Any) -> list[tuple[str, int]]:
-        """Return path and number of the lines that match, as they come."""
+        """Return path and number of the lines that match, in the order of the result."""
         found = self.grep(pattern, *where, **options)
         assert found.error is None, f"grep {pattern} failed: {found.error}"
         return [(match["path"], match["line"]) for match in found.matches or ()]
@@ -188,7 +192,8 @@ class Driven:
         return await asyncio.to_thread(getattr(self.backend, method), *args, **options)
 
     async def _gathered(self, calls: Sequence[Call]) -> list[Any]:
-        return list(await asyncio.gather(*(self._awaited(c[0], c[1:], {}) for c in calls)))
+        awaited = [self._awaited(method, args, {}) for method, *args in calls]
+        return list(await asyncio.gather(*awaited))
 
     def _miss(self, method: str, what: str, *, optional: bool = False) -> NoReturn:
         if self._complete or (method in _REQUIRED and not optional):
@@ -196,16 +201,77 @@ class Driven:
         pytest.skip(f"{type(self.backend).__name__}: {what}, which is optional.")
 
 
-def _takes(function: Any, keyword: str) -> bool:
-    parameters = inspect.signature(function).parameters
-    return keyword in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-
-
 def failed(result: Any, *names: str) -> str:
-    """Check that a result is an error that names what it is about, and return its words."""
+    """Check that a result is an error whose text has these names, and return the text."""
     error = result.error
     assert isinstance(error, str), f"this should be an error: {result}"
     assert error, f"an error should say something: {result}"
     for name in names:
         assert name in error, f"the error should name {name!r}: {error}"
     return error
+
+
+class Applied:
+    """A backend whose files are in the state, with the files that a graph would give it.
+
+    What a call changes is there for the next one:
+
+    ```python
+    backend = Applied(StateBackend())
+    ```
+
+    Args:
+        backend: A backend of this package or a subclass of one; or a function that takes the files
+            and returns a backend over them whose results have `files_update`.
+        files: The files to begin with.
+        prefix: Where the backend is mounted.
+    """
+
+    def __init__(
+        self,
+        backend: PublicMethods | Callable[[Files], Any],
+        files: Files | None = None,
+        prefix: str = "/",
+    ) -> None:
+        self._thread = ThreadFiles({} if files is None else files)
+        self._lock = threading.RLock()
+        if isinstance(backend, PublicMethods):
+            bound = backend.bound_to(backend.open(MountContext(prefix, self._thread)))
+            self._bind: Callable[[Files], Any] = lambda files: bound
+        else:
+            self._bind = backend
+
+    @property
+    def files(self) -> Files:
+        """The files after all calls so far."""
+        return self._thread.files
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        method = getattr(self._bind(self.files), name)
+        if not callable(method):
+            return method
+        return (self._awaited if inspect.iscoroutinefunction(method) else self._now)(name, method)
+
+    def _now(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        def applied(*args: Any, **options: Any) -> Any:
+            # Nothing may come between what a call finds and what it leaves.
+            with self._lock:
+                return self._apply(getattr(self._bind(self.files), name)(*args, **options))
+
+        return applied
+
+    def _awaited(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        async def applied(*args: Any, **options: Any) -> Any:
+            return self._apply(await getattr(self._bind(self.files), name)(*args, **options))
+
+        return applied
+
+    def _apply(self, result: Any) -> Any:
+        for one in result if isinstance(result, list) else [result]:
+            if update := getattr(one, "files_update", None):
+                self._thread.change(checked_update(update))
+        return result

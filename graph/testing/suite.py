@@ -6,20 +6,12 @@ from typing import Any
 
 import pytest
 
-from langgraph_filesystem.testing.commanding import Commanding
-from langgraph_filesystem.testing.concurring import Concurring
+from langgraph_filesystem.testing.commands import CommandJournal, Commands, Journal
 from langgraph_filesystem.testing.driven import Driven
-from langgraph_filesystem.testing.editing import Editing
-from langgraph_filesystem.testing.globbing import Globbing
-from langgraph_filesystem.testing.grepping import GrepOptions, Grepping
-from langgraph_filesystem.testing.listing import Listing
-from langgraph_filesystem.testing.loading import Digesting, Loading
-from langgraph_filesystem.testing.naming import Naming
-from langgraph_filesystem.testing.privacy import Privacy
-from langgraph_filesystem.testing.reading import Reading
-from langgraph_filesystem.testing.recalling import CommandRecalling, Recalling
-from langgraph_filesystem.testing.removing import Deleting, Moving
-from langgraph_filesystem.testing.writing import Writing
+from langgraph_filesystem.testing.paths import Paths, Privacy
+from langgraph_filesystem.testing.reading import Digests, Listing, Reading, Transfers
+from langgraph_filesystem.testing.searching import Glob, Grep, GrepOptions
+from langgraph_filesystem.testing.writing import Concurrency, Deleting, Editing, Moving, Writing
 
 __all__ = (
     "BackendConformance",
@@ -36,18 +28,18 @@ class BackendConformance(
     Deleting,
     Moving,
     Listing,
-    Naming,
-    Globbing,
-    Grepping,
+    Paths,
+    Glob,
+    Grep,
     GrepOptions,
-    Loading,
-    Digesting,
-    Concurring,
+    Transfers,
+    Digests,
+    Concurrency,
     Privacy,
 ):
     """What every backend must do with files.
 
-    Inherit it and say how your backend is made; pytest finds the rest:
+    Inherit it and say how your backend is made; pytest does the rest:
 
     ```python
     from langgraph_filesystem.testing import BackendConformance
@@ -58,21 +50,21 @@ class BackendConformance(
     ```
 
     Each test gets an empty backend and runs twice: with the methods, and with their `a`-twins (or
-    in a thread, where there is none), as in a sync and in an async graph. What is optional is
-    skipped with a reason where the backend has not got it: `delete`, `move`, `upload_files`,
-    `download_files`, `digest`, and every keyword beyond those of `deepagents`. Set `complete` to
-    have that fail instead.
+    in a thread, where there is none), as in a sync and in an async graph. A test of something
+    optional is skipped, with a reason, where the backend does not have it: `delete`, `move`,
+    `upload_files`, `download_files`, `digest`, and every keyword beyond those of `deepagents`. Set
+    `complete` to make such a test fail instead.
     """
 
     complete = False
-    """Whether the backend is to have every optional method and keyword."""
+    """Whether the backend must have every optional method and keyword."""
 
     def make_backend(self, tmp_path: Path) -> Any:
-        """Return a new and empty backend. Keep what you need on the disk below `tmp_path`."""
+        """Return a new and empty backend. Keep files on disk below `tmp_path`."""
         raise NotImplementedError("Say how your backend is made: define `make_backend`.")
 
     def end_backend(self, backend: Any) -> None:
-        """Clean up after a test, where there is something to clean up."""
+        """Clean up after a test."""
 
     @pytest.fixture(params=["sync", "async"])
     def fs(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Driven]:
@@ -86,13 +78,13 @@ class BackendConformance(
             self.end_backend(backend)
 
 
-class RecallConformance(BackendConformance, Recalling):
+class RecallConformance(BackendConformance, Journal):
     """For a backend whose effects lie outside the state: it takes `once`, and has `recall`."""
 
 
-class CommandConformance(BackendConformance, Commanding):
-    """For a backend that runs commands besides: it has `execute` and `id`."""
+class CommandConformance(BackendConformance, Commands):
+    """For a backend that also runs commands: it has `execute` and `id`."""
 
 
-class RecallCommandConformance(RecallConformance, CommandConformance, CommandRecalling):
+class RecallCommandConformance(RecallConformance, CommandConformance, CommandJournal):
     """For a backend that does both."""

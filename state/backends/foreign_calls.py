@@ -34,7 +34,7 @@ from langgraph_filesystem.state.io import change_in_thread, in_own_thread, in_th
 from langgraph_filesystem.state.paths import ancestors
 from langgraph_filesystem.state.text import Note, PathPart
 
-__all__ = ("ForeignCalls",)
+__all__ = ("ForeignCalls", "takes")
 
 R = TypeVar("R")
 
@@ -91,7 +91,7 @@ class ForeignCalls:
     def takes(self, name: str, *keywords: str) -> bool:
         """Say whether a method takes keywords."""
         method, _ = self._method(name)
-        return method is not None and len(_taken(method, dict.fromkeys(keywords))) == len(keywords)
+        return method is not None and takes(method, *keywords)
 
     def heeds(self, name: str, keyword: str) -> bool:
         """Say whether a method names a keyword: one that takes any keyword may ignore it."""
@@ -214,6 +214,11 @@ class ForeignCalls:
                 parts += [text[end : found.start()], PathPart(path)]
                 end = found.end()
         return Note(*parts, text[end:])
+
+
+def takes(method: Callable[..., Any], *keywords: str) -> bool:
+    """Say whether a method takes keywords."""
+    return len(_taken(method, dict.fromkeys(keywords))) == len(keywords)
 
 
 def _unsupported(name: str, path: str) -> Unsupported:

@@ -80,7 +80,8 @@ def _twins(answer: Answer[P, R]) -> tuple[Sync[P, R], Async[P, R]]:
         with awaiting():
             return await answer(self._store(), *args, **options)
 
-    twin.__name__ = f"a{answer.__name__}"
+    name = answer.__name__.removeprefix("_")
+    sync.__name__, twin.__name__ = name, f"a{name}"
     return sync, twin
 
 

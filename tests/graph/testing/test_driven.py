@@ -1,12 +1,16 @@
 """A backend as tests call it: in both modes, and with what is optional told apart."""
 
+import asyncio
+import inspect
 import threading
 from typing import Any
 
 import pytest
 
+from langgraph_filesystem import StateBackend
 from langgraph_filesystem.state.backends.protocol import LsResult, ReadResult, WriteResult
-from langgraph_filesystem.testing import Driven
+from langgraph_filesystem.state.files import Files
+from langgraph_filesystem.testing import Applied, Driven
 from langgraph_filesystem.testing.driven import failed
 from tests.graph.testing.mutants import Reference
 from tests.nodes.backends import Shelf
@@ -116,3 +120,46 @@ def test_an_error_must_say_something_about_the_path() -> None:
     for wrong in (ReadResult(), ReadResult(error=""), ReadResult(error="no such file")):
         with pytest.raises(AssertionError):
             failed(wrong, "/gone")
+
+
+class TestApplied:
+    """Changes of a backend whose files are in the state are there for the next call."""
+
+    def test_a_backend_of_ours_is_given_files(self) -> None:
+        backend = Applied(StateBackend(), {"/old": {"content": "x"}})
+        assert backend.write("/a", "one").error is None
+        assert backend.edit("/a", "one", "two").occurrences == 1
+        assert backend.read("/a").file_data["content"] == "two"
+        assert backend.delete("/old").error is None
+        assert asyncio.run(backend.awrite("/b", "three")).error is None
+        assert list(backend.files) == ["/a", "/b"]
+
+    def test_it_can_be_mounted_somewhere(self) -> None:
+        backend = Applied(StateBackend(), prefix="/m")
+        backend.upload_files([("/a", b"1"), ("/b", b"2")])
+        assert sorted(backend.files) == ["/m/a", "/m/b"]
+
+    def test_updates_in_the_results_of_a_backend_are_applied(self) -> None:
+        class Asking:
+            def __init__(self, files: Files) -> None:
+                self.files = files
+
+            def write(self, file_path: str, content: str) -> WriteResult:
+                update: Any = {file_path: content * (1 + len(self.files))}
+                return WriteResult(path=file_path, files_update=update)
+
+        backend = Applied(Asking)
+        backend.write("/a", "x")
+        backend.write("/b", "x")
+        assert {path: file["content"] for path, file in backend.files.items()} == {
+            "/a": "x",
+            "/b": "xx",
+        }
+
+    def test_it_has_the_methods_of_the_backend_and_takes_their_keywords(self) -> None:
+        backend: Any = Applied(StateBackend())
+        assert "overwrite" in inspect.signature(backend.write).parameters
+        assert inspect.iscoroutinefunction(backend.aread)
+        for name in ("execute", "_files", "nothing"):
+            with pytest.raises(AttributeError):
+                getattr(backend, name)

@@ -19,12 +19,12 @@ from langgraph_filesystem.testing import (
 
 MODULE = """
 from langgraph_filesystem.testing import Applied, BackendConformance
-from langgraph_filesystem.state.backends import StateBackend
+from langgraph_filesystem import StateBackend
 
 class Lasting:
-    # Nothing of it can be deleted.
+    # It can't delete.
     def __init__(self):
-        self._right = Applied(StateBackend().bind)
+        self._right = Applied(StateBackend())
 
     def __getattr__(self, name):
         if name == "delete":
@@ -33,7 +33,7 @@ class Lasting:
 
 class TestWhole(BackendConformance):
     def make_backend(self, tmp_path):
-        return Applied(StateBackend().bind)
+        return Applied(StateBackend())
 
 class TestLess(BackendConformance):
     def make_backend(self, tmp_path):
@@ -72,14 +72,14 @@ def test_an_author_runs_it_with_plain_pytest(said: str) -> None:
 
 def test_what_is_optional_is_skipped_with_a_reason(said: str) -> None:
     assert outcomes(said, "TestLess", "empty") == {"PASSED"}, said
-    assert outcomes(said, "TestLess", "a_deleted_file") == {"SKIPPED"}
+    assert outcomes(said, "TestLess", "the_deleted_file") == {"SKIPPED"}
     assert "Lasting: there is no method `delete`, which is optional." in said
 
 
 def test_nothing_is_skipped_of_a_backend_that_is_complete(said: str) -> None:
     assert outcomes(said, "TestIncomplete", "empty") == {"PASSED"}, said
     assert outcomes(said, "TestIncomplete", "") == {"PASSED", "FAILED"}
-    assert outcomes(said, "TestIncomplete", "a_deleted_file") == {"FAILED"}
+    assert outcomes(said, "TestIncomplete", "the_deleted_file") == {"FAILED"}
     assert "Lasting: there is no method `delete`." in said
 
 

@@ -34,7 +34,7 @@ class TestStateBackend(BackendConformance):
     complete = True
 
     def make_backend(self, tmp_path: Path) -> Any:
-        return Applied(StateBackend().bind)
+        return Applied(StateBackend())
 
 
 @pytest.mark.soak
@@ -42,7 +42,7 @@ class TestStateBackendMounted(BackendConformance):
     complete = True
 
     def make_backend(self, tmp_path: Path) -> Any:
-        return Applied(lambda files: StateBackend().bind(files, "/deep/mount"))
+        return Applied(StateBackend(), prefix="/deep/mount")
 
 
 class TestFilesystemBackend(RecallConformance):
@@ -93,4 +93,4 @@ class TestCompositeBackendOfStates(BackendConformance):
     complete = True
 
     def make_backend(self, tmp_path: Path) -> Any:
-        return Applied(CompositeBackend(StateBackend()).bind)
+        return Applied(CompositeBackend(StateBackend()))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from deepagents.backends import FilesystemBackend, LocalShellBackend
 
+from langgraph_filesystem import StateBackend
 from langgraph_filesystem.state.backends.file_store import (
     FileStore,
     MountContext,
@@ -24,6 +25,7 @@ from langgraph_filesystem.state.backends.protocol import (
     ReadResult,
     WriteResult,
 )
+from langgraph_filesystem.state.backends.public import PublicMethods
 from langgraph_filesystem.state.errors import (
     BackendFailed,
     ColumnPastEnd,
@@ -42,6 +44,7 @@ from langgraph_filesystem.state.errors import (
     Unsupported,
 )
 from langgraph_filesystem.state.text import PathPart
+from langgraph_filesystem.testing import Applied, BackendConformance, Driven
 from tests.nodes.backends import Broken, PlainShell, Shelf, Shell
 from tests.state.backends.foreigners import KINDS, RUNS, Run
 
@@ -527,3 +530,58 @@ class TestCommands:
     def test_where_none_can_run_that_is_said(self, run: Run) -> None:
         with pytest.raises(Unsupported, match="can't execute"):
             run(opened(Shelf()).execute("x"))
+
+
+class Plain:
+    """A backend with no keyword beyond those of `deepagents`, and no twins."""
+
+    def __init__(self, backend: StateBackend) -> None:
+        self.ls = backend.ls
+        self.delete = lambda path: backend.delete(path)
+        self.move = lambda source, destination: backend.move(source, destination)
+        self.upload_files = lambda files: backend.upload_files(files)
+        self.download_files = backend.download_files
+        self._backend = backend
+
+    def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
+        return self._backend.read(file_path, offset, limit)
+
+    def write(self, file_path: str, content: str) -> WriteResult:
+        return self._backend.write(file_path, content, overwrite=True)
+
+    def edit(self, file_path: str, old: str, new: str, replace_all: bool = False) -> Any:
+        return self._backend.edit(file_path, old, new, replace_all)
+
+    def glob(self, pattern: str, path: str | None = None) -> GlobResult:
+        return self._backend.glob(pattern, path)
+
+    def grep(self, pattern: str, path: str | None = None, glob: str | None = None) -> Any:
+        return self._backend.grep(pattern, path, glob)
+
+
+class Wrapped(PublicMethods):
+    """Such a backend with the public methods of ours."""
+
+    def open(self, context: MountContext) -> FileStore:
+        backend = StateBackend()
+        return ForeignBackend(Plain(backend.bound_to(backend.open(context))), context)
+
+
+@pytest.mark.soak
+class TestConformance(BackendConformance):
+    """With what is done here for it, a plain backend does what ours do."""
+
+    complete = True
+
+    def make_backend(self, tmp_path: Path) -> Any:
+        return Applied(Wrapped())
+
+    def test_nothing_is_uploaded_below_a_file(self, fs: Driven) -> None:
+        """The code `invalid_path` has become a sentence."""
+        fs.write("/a", "x")
+        assert "does not accept this path" in str(fs.upload(("/a/below", b"y"))[0].error)
+
+    def test_only_one_of_several_concurrent_writes_creates_a_file(self, fs: Driven) -> None:
+        """A write that can't check itself is checked before, so the last of several wins."""
+        results = fs.together(*(("write", "/a", str(n)) for n in range(8)))
+        assert any(result.error is None for result in results)
