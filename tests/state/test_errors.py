@@ -1,12 +1,17 @@
 """Errors: what a model reads when something goes wrong."""
 
+import copy
+import pickle
+
 import pytest
 
 from langgraph_filesystem.state import errors
 from langgraph_filesystem.state.errors import (
+    ColumnPastEnd,
     FileExists,
     FileNotFound,
     FilesystemError,
+    FileTooLarge,
     InvalidFiles,
     IsDirectory,
     NotDirectory,
@@ -14,22 +19,22 @@ from langgraph_filesystem.state.errors import (
     NotText,
     OffsetPastEnd,
     PathRefused,
+    PermissionDenied,
 )
+from langgraph_filesystem.state.text import PathPart
 
 
-def test_every_error_is_exported_and_is_a_filesystem_error() -> None:
-    kinds = {name for name, kind in vars(errors).items() if isinstance(kind, type)}
+def test_every_error_is_exported_and_drawn_in_the_tree() -> None:
+    kinds = {
+        name
+        for name, kind in vars(errors).items()
+        if isinstance(kind, type) and issubclass(kind, FilesystemError)
+    }
     assert kinds == set(errors.__all__)
-    for name in kinds:
-        assert issubclass(getattr(errors, name), FilesystemError)
+    assert [name for name in kinds if name not in str(errors.__doc__)] == []
 
 
-def test_the_tree_in_the_docstring_names_every_error() -> None:
-    assert errors.__doc__ is not None
-    assert [name for name in errors.__all__ if name not in errors.__doc__] == []
-
-
-def test_bad_files_are_a_value_error_for_the_caller() -> None:
+def test_invalid_files_are_a_value_error_for_the_caller() -> None:
     assert issubclass(InvalidFiles, ValueError)
 
 
@@ -41,31 +46,43 @@ def test_bad_files_are_a_value_error_for_the_caller() -> None:
         (FileExists("/a/b", "Delete it first."), "Delete it first."),
         (IsDirectory("/a/b"), "`ls`"),
         (NotDirectory("/a/b"), "`read_file`"),
-        (NotDirectory("/a/b", "/a"), "/a is a file"),
+        (NotDirectory("/a/b", "/a"), "/m/a is a file"),
+        (PermissionDenied("/a/b", "writing"), "does not allow writing"),
         (NotText("/a/b", 1234), "1,234 bytes"),
+        (FileTooLarge("/a/b", 2000, 1000), "limit of 1,000"),
         (OffsetPastEnd("/a/b", 9, 3), "below 3"),
+        (ColumnPastEnd("/a/b", 2, 5, 9), "line 2 has 5 characters"),
         (NotRead("/a/b", "it has changed"), "`read_file`"),
-        (PathRefused("/a/b", "it is odd."), "it is odd."),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
 )
-def test_a_message_names_the_path_and_the_next_step(error: Exception, next_step: str) -> None:
-    assert "/a/b" in str(error)
-    assert next_step in str(error)
+def test_a_message_names_the_path_and_the_next_step(error: FilesystemError, next_step: str) -> None:
+    assert str(error).startswith("/a/b: ")
+    for same in (error, copy.copy(error), pickle.loads(pickle.dumps(error))):
+        renamed = same.renamed(lambda path: "/m" + path)
+        assert type(renamed) is type(error)
+        assert str(renamed).startswith("/m/a/b: ")
+        assert next_step in str(renamed)
 
 
-def test_a_megabyte_of_path_is_not_repeated_in_the_message() -> None:
-    message = str(PathRefused("x" * 1_000_000, "it is long."))
+def test_an_error_that_is_renamed_leaves_the_first_as_it_was() -> None:
+    error = FilesystemError(PathPart("/a"), ": is the root.")
+    error.renamed(lambda path: "/m")
+    assert str(error) == "/a: is the root."
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("x" * 1_000_000, "1,000,000 characters"),
+        (b"/a", "b'/a'"),
+        ("/a\ud800\x1b[31m\nb", r"'/a\ud800\x1b[31m\nb'"),
+    ],
+    ids=["long", "bytes", "controls"],
+)
+def test_a_refused_path_can_be_shown_anywhere(path: object, shown: str) -> None:
+    message = str(PathRefused(path, "it is odd."))
+    assert shown in message
     assert len(message) < 500
-    assert "1,000,000 characters" in message
-
-
-def test_a_path_that_is_no_text_is_shown_as_python_writes_it() -> None:
-    assert "b'/a'" in str(PathRefused(b"/a", "a path is text."))
-
-
-def test_a_refused_path_is_shown_so_that_it_can_be_printed_anywhere() -> None:
-    message = str(PathRefused("/a\ud800\x1b[31m\nb", "it is odd."))
-    assert message.encode().decode() == message
-    assert "\x1b" not in message
-    assert "\n" not in message
+    assert message.isprintable()
+    message.encode()

@@ -1,156 +1,126 @@
-"""Calls that block and calls that are awaited, by the same words."""
+"""Slow work: in this thread in a sync run, and off the event loop in an async one."""
 
 import asyncio
 import threading
+from collections.abc import Awaitable, Callable
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextvars import ContextVar
 from typing import Any
 
 import pytest
 
-from langgraph_filesystem.state.io import Awaiting, Blocking, finished, takes
+from langgraph_filesystem.state.io import (
+    awaiting,
+    call_either,
+    change_in_thread,
+    in_own_thread,
+    in_thread,
+    is_sync,
+    run_sync,
+)
 
 NAME: ContextVar[str] = ContextVar("NAME", default="none")
+THREADED: list[Callable[..., Awaitable[Any]]] = [in_thread, change_in_thread, in_own_thread]
 
 
-class Target:
-    """Methods that say how and where they were called."""
-
-    instant = frozenset({"quick"})
-
-    def plain(self, *args: Any) -> Any:
-        return threading.get_ident(), args
-
-    def named(self) -> str:
-        return NAME.get()
-
-    def execute(self) -> Any:
-        return threading.current_thread().name, NAME.get()
-
-    def keywords(self, first: int, *, known: int = 0) -> Any:
-        return first, known
-
-    def any_keywords(self, **options: int) -> Any:
-        return options
-
-    def twin(self) -> str:
-        return "blocking"
-
-    async def atwin(self) -> str:
-        return "awaited"
-
-    def quick(self) -> int:
-        return threading.get_ident()
-
-    def stops(self, kind: type[Exception]) -> None:
-        raise kind("stopped")
+async def where(run: Callable[..., Awaitable[Any]]) -> Any:
+    return await run(lambda *args, **options: (threading.get_ident(), args, options), 1, two=2)
 
 
-def now(method: str, *args: Any, **optional: Any) -> Any:
-    return finished(Blocking().call(Target(), method, *args, **optional), method)
-
-
-async def awaited(method: str, *args: Any, **optional: Any) -> Any:
-    return await Awaiting().call(Target(), method, *args, **optional)
-
-
-async def test_only_keywords_that_a_method_takes_are_given() -> None:
-    assert now("keywords", 1, known=2, unknown=3) == (1, 2)
-    assert await awaited("keywords", 1, known=2, unknown=3) == (1, 2)
-    assert now("keywords", 1, unknown=3) == await awaited("keywords", 1, unknown=3) == (1, 0)
-    assert now("any_keywords", a=1, b=2) == {"a": 1, "b": 2}
-    assert await awaited("any_keywords", a=1, b=2) == {"a": 1, "b": 2}
-
-
-async def test_a_twin_is_awaited_and_all_else_runs_in_a_thread() -> None:
+@pytest.mark.parametrize("run", THREADED)
+async def test_work_is_done_here_in_a_sync_run_and_else_in_a_thread(run: Any) -> None:
     here = threading.get_ident()
-    assert await awaited("twin") == "awaited"
-    assert now("twin") == "blocking"
-    assert (await awaited("plain", 1))[0] != here
-    assert now("plain", 1) == (here, (1,))
+    assert run_sync(where(run)) == (here, (1,), {"two": 2})
+    thread, *given = await where(run)
+    assert thread != here
+    assert given == [(1,), {"two": 2}]
 
 
-async def test_what_takes_no_time_stays_in_the_event_loop() -> None:
-    assert await awaited("quick") == threading.get_ident()
+async def test_of_two_functions_one_is_called_or_the_other_awaited() -> None:
+    async def awaited(value: int) -> str:
+        return f"awaited {value}"
+
+    def blocking(value: int) -> str:
+        return f"blocking {value}"
+
+    assert run_sync(call_either(blocking, awaited, 1)) == "blocking 1"
+    assert await call_either(blocking, awaited, 2) == "awaited 2"
 
 
-async def test_a_thread_knows_the_context_of_its_call() -> None:
-    NAME.set("here")
-    assert await awaited("named") == "here"
-    assert (await awaited("execute"))[1] == "here"
+async def test_a_sync_run_ends_with_the_coroutine_and_can_hold_others() -> None:
+    async def outer() -> list[bool]:
+        seen = [is_sync(), run_sync(inner()), is_sync()]
+        with awaiting():
+            seen.append(is_sync())
+        return seen
+
+    async def inner() -> bool:
+        return is_sync()
+
+    assert run_sync(outer()) == [True, True, True, False]
+    assert not is_sync()
 
 
-async def test_commands_do_not_use_up_the_threads_of_others() -> None:
-    gate = threading.Event()
-
-    class Shell:
-        def execute(self) -> str:
-            gate.wait(20)
-            return "done"
-
-    waiting = [asyncio.create_task(Awaiting().call(Shell(), "execute")) for _ in range(40)]
-    await asyncio.sleep(0.05)
-    assert (await awaited("plain", 1))[1] == (1,)
-    gate.set()
-    assert await asyncio.gather(*waiting) == ["done"] * 40
-
-
-@pytest.mark.parametrize("kind", [StopIteration, CancelledError])
-async def test_what_a_future_can_not_carry_comes_as_an_error(kind: type[Exception]) -> None:
-    with pytest.raises(RuntimeError, match=f"{kind.__name__}: stopped"):
-        await awaited("stops", kind)
-
-
-def test_what_waits_can_not_be_finished_at_once() -> None:
+def test_a_coroutine_that_waits_is_an_error_in_a_sync_run() -> None:
     async def waits() -> None:
         await asyncio.sleep(0)
 
-    with pytest.raises(RuntimeError, match="This awaited something in a sync run"):
-        finished(waits(), "This")
+    with pytest.raises(RuntimeError, match="waits awaited something in a sync run"):
+        run_sync(waits())
+    assert not is_sync()
 
 
-def test_what_is_raised_comes_through() -> None:
+@pytest.mark.parametrize("run", THREADED)
+async def test_a_thread_has_the_context_of_its_call(run: Any) -> None:
+    NAME.set("here")
+    assert await run(NAME.get) == "here"
+
+
+@pytest.mark.parametrize("run", THREADED)
+async def test_exceptions_come_through(run: Any) -> None:
+    def fail(error: Exception) -> None:
+        raise error
+
     with pytest.raises(LookupError, match="stopped"):
-        now("stops", LookupError)
+        await run(fail, LookupError("stopped"))
+    for kind in (StopIteration, CancelledError):  # which a future can't carry
+        with pytest.raises(RuntimeError, match=f"{kind.__name__}: stopped"):
+            await run(fail, kind("stopped"))
 
 
-def test_keywords_are_known_of_any_callable() -> None:
-    assert takes(Target().keywords, "known")
-    assert not takes(Target().keywords, "unknown")
-    assert takes(Target().any_keywords, "whatever")
-    assert not takes(len, "whatever")
+async def test_long_work_does_not_use_up_the_threads_of_others() -> None:
+    gate = threading.Event()
+    waiting = [asyncio.create_task(in_own_thread(gate.wait, 60)) for _ in range(40)]
+    await asyncio.sleep(0.05)
+    assert await in_thread(lambda: "done") == "done"
+    gate.set()
+    assert await asyncio.gather(*waiting) == [True] * 40
 
 
 class Slow:
-    """Methods that go on until they may end."""
+    """Work that goes on until it may end."""
 
     def __init__(self) -> None:
         self.begun, self.go_on, self.is_done = threading.Event(), threading.Event(), False
 
-    def delete(self) -> None:
+    def work(self) -> None:
         self.begun.set()
-        self.go_on.wait(30)
+        self.go_on.wait(60)
         self.is_done = True
         raise OSError("nobody hears of it")
 
-    def receive(self, *, stopped: threading.Event) -> None:
-        self.begun.set()
-        self.is_done = stopped.wait(30)
 
-    ls = delete
-
-
-async def cancelled(slow: Slow, method: str, **options: Any) -> "asyncio.Task[Any]":
-    running = asyncio.create_task(Awaiting().call(slow, method, **options))
-    assert await asyncio.to_thread(slow.begun.wait, 30)
+async def cancelled(slow: Slow, run: Callable[..., Any]) -> "asyncio.Task[Any]":
+    running = asyncio.create_task(run(slow.work))
+    assert await asyncio.to_thread(slow.begun.wait, 60)
     running.cancel()
     await asyncio.wait([running], timeout=0.05)
     return running
 
 
-async def test_a_cancelled_change_is_over_when_its_thread_is() -> None:
+async def test_a_cancelled_change_ends_when_its_thread_does() -> None:
     slow = Slow()
-    running = await cancelled(slow, "delete")
+    running = await cancelled(slow, change_in_thread)
     assert not running.done()
     slow.go_on.set()
     with pytest.raises(asyncio.CancelledError):
@@ -158,9 +128,9 @@ async def test_a_cancelled_change_is_over_when_its_thread_is() -> None:
     assert slow.is_done
 
 
-async def test_who_cancels_twice_does_not_wait() -> None:
+async def test_a_change_that_is_cancelled_twice_is_not_waited_for() -> None:
     slow = Slow()
-    running = await cancelled(slow, "delete")
+    running = await cancelled(slow, change_in_thread)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -168,26 +138,18 @@ async def test_who_cancels_twice_does_not_wait() -> None:
     slow.go_on.set()
 
 
-async def test_what_changes_nothing_is_not_waited_for() -> None:
+async def test_a_read_that_is_cancelled_is_not_waited_for() -> None:
     slow = Slow()
-    assert (await cancelled(slow, "ls")).cancelled()
+    assert (await cancelled(slow, in_thread)).cancelled()
     slow.go_on.set()
 
 
-async def test_a_change_that_can_be_stopped_is() -> None:
-    slow = Slow()
-    running = await cancelled(slow, "receive", stopped=threading.Event())
-    with pytest.raises(asyncio.CancelledError):
-        await running
-    assert slow.is_done
-
-
-async def test_a_change_that_has_no_thread_yet_is_not_begun_any_more() -> None:
+async def test_a_change_that_waits_for_a_thread_is_dropped_when_cancelled() -> None:
     loop, slow, first = asyncio.get_running_loop(), Slow(), threading.Event()
     with ThreadPoolExecutor(max_workers=1) as pool:
         loop.set_default_executor(pool)
-        busy = loop.run_in_executor(None, first.wait, 30)
-        running = asyncio.create_task(Awaiting().call(slow, "delete"))
+        busy = loop.run_in_executor(None, first.wait, 60)
+        running = asyncio.create_task(change_in_thread(slow.work))
         await asyncio.sleep(0.01)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):

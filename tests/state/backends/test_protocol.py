@@ -7,7 +7,7 @@ import pytest
 
 from langgraph_filesystem.state.backends import protocol
 from langgraph_filesystem.state.backends.protocol import Backend, CommandBackend
-from langgraph_filesystem.state.backends.state import BoundStateBackend
+from langgraph_filesystem.state.backends.state import StateBackend
 
 RESULTS = [
     name
@@ -45,18 +45,18 @@ class Sandbox(Plain):
 def test_a_backend_is_known_by_its_methods() -> None:
     assert isinstance(Plain(), Backend)
     assert isinstance(Sandbox(), Backend)
-    assert isinstance(BoundStateBackend({}), Backend)
+    assert isinstance(StateBackend(), Backend)
     assert not isinstance(object(), Backend)
 
 
 def test_a_sandbox_is_a_backend_that_runs_commands() -> None:
     assert isinstance(Sandbox(), CommandBackend)
     assert not isinstance(Plain(), CommandBackend)
-    assert not isinstance(BoundStateBackend({}), CommandBackend)
+    assert not isinstance(StateBackend(), CommandBackend)
 
 
 def test_the_types_say_the_same() -> None:
-    backends: list[Backend] = [Plain(), Sandbox(), BoundStateBackend({})]
+    backends: list[Backend] = [Plain(), Sandbox(), StateBackend()]
     sandbox: CommandBackend = Sandbox()
     assert [backend.ls("/") for backend in backends[:2]] == [None, None]
     assert sandbox.execute("true") is None
