@@ -10,8 +10,8 @@ from langgraph_filesystem.state.backends.disk.delete import delete_copied
 from langgraph_filesystem.state.backends.disk.jail import Jail, Unconfined
 from langgraph_filesystem.state.backends.disk.journal import DiskJournal
 from langgraph_filesystem.state.backends.disk.openat import Resolver
-from langgraph_filesystem.state.backends.disk.read import Reader, kind_of, list_directory
-from langgraph_filesystem.state.backends.disk.tree import take_inventory
+from langgraph_filesystem.state.backends.disk.read import Reader, list_directory
+from langgraph_filesystem.state.backends.disk.tree import kind_of, take_inventory
 from langgraph_filesystem.state.backends.disk.write import Writer, check_not_root
 from langgraph_filesystem.state.backends.disk_search import grep as search_files
 from langgraph_filesystem.state.backends.file_store import (

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 
+from langgraph_filesystem.state.backends.contents import read_whole
 from langgraph_filesystem.state.backends.disk.delete import remove_tree
 from langgraph_filesystem.state.backends.disk.jail import RESERVED, Jail, closing_handle
 from langgraph_filesystem.state.backends.disk.read import handle_digest, identity_digest
@@ -178,10 +179,12 @@ class DiskShelf:
 
     def get(self, directory: str, name: str) -> bytes | None:
         """Return a value, if there is one."""
-        with contextlib.suppress(*_MISSING), self._scope(directory) as scope:
-            handle = os.open(_checked(name), _READ, dir_fd=scope)
-            with open(handle, "rb") as file:
-                return file.read()
+        with (
+            contextlib.suppress(*_MISSING),
+            self._scope(directory) as scope,
+            closing_handle(os.open(_checked(name), _READ, dir_fd=scope)) as handle,
+        ):
+            return read_whole(handle, os.fstat(handle).st_size)
         return None
 
     def put(self, directory: str, name: str, value: bytes) -> None:

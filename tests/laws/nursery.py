@@ -7,7 +7,7 @@ Started with a root and a size; each line on stdin starts a child, whose number 
 import os
 import sys
 
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 
 
 def content(number: int, size: int) -> str:
