@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from langgraph_filesystem.postgres import aopen_postgres, open_postgres
     from langgraph_filesystem.sqlite import aopen_sqlite, open_sqlite
     from langgraph_filesystem.state.backends.composite import CompositeBackend
-    from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+    from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
     from langgraph_filesystem.state.backends.remote import RemoteBackend
     from langgraph_filesystem.state.backends.sandbox import SandboxBackend, SandboxUnavailable
     from langgraph_filesystem.state.backends.shell import LocalShellBackend
@@ -64,7 +64,7 @@ _HOMES = {
     "CompositeBackend": "state.backends.composite",
     "FileData": "state.files",
     "FileEdit": "state.files",
-    "FilesystemBackend": "state.backends.filesystem",
+    "FilesystemBackend": "state.backends.disk.backend",
     "FilesystemError": "state.errors",
     "FilesystemState": "state.schema",
     "LocalShellBackend": "state.backends.shell",

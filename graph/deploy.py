@@ -23,7 +23,7 @@ from langgraph_filesystem.agent import create_filesystem_agent
 from langgraph_filesystem.command_model import CommandModel
 from langgraph_filesystem.context import AgentContext, check_context, permitted_roots
 from langgraph_filesystem.nodes.operations import OPERATIONS
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.state.backends.namespaces import Namespace, default_namespace
 from langgraph_filesystem.state.backends.state import StateBackend
 from langgraph_filesystem.state.backends.store import StoreBackend

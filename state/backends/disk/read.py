@@ -22,9 +22,7 @@ from langgraph_filesystem.state.backends.disk.pages import (
 )
 from langgraph_filesystem.state.backends.protocol import FileInfo, LsResult, ReadResult
 from langgraph_filesystem.state.errors import (
-    FileNotFound,
     FilesystemError,
-    NotDirectory,
     NotText,
 )
 
