@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-from langgraph_filesystem.state.backends.contents import read_whole
 from langgraph_filesystem.state.backends.disk.delete import remove_tree
 from langgraph_filesystem.state.backends.disk.jail import RESERVED, Jail, closing_handle
 from langgraph_filesystem.state.backends.disk.read import handle_digest, identity_digest
@@ -184,7 +183,7 @@ class DiskShelf:
             self._scope(directory) as scope,
             closing_handle(os.open(_checked(name), _READ, dir_fd=scope)) as handle,
         ):
-            return read_whole(handle, os.fstat(handle).st_size)
+            return os.pread(handle, os.fstat(handle).st_size, 0)
         return None
 
     def put(self, directory: str, name: str, value: bytes) -> None:

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.state.backends.disk.errors import LeadsOutside, SpecialFile, explaining
 from langgraph_filesystem.state.backends.disk.jail import RESERVED, TEMPORARY, Jail, Unconfined
 from langgraph_filesystem.state.backends.disk.openat import (
@@ -405,3 +406,60 @@ def test_both_resolvers_agree_on_any_tree(links: list[tuple[str, str]], asked: l
             assert "secret" not in opened(walk, place, path)
     finally:
         shutil.rmtree(directory)
+
+
+def answers(backend: FilesystemBackend, path: str) -> Iterator[Any]:
+    """Do with a path everything that can be done, deleting last."""
+    yield backend.ls(path)
+    yield backend.read(path)
+    yield backend.read(path, 10**9, column=3)
+    yield backend.grep("x", path)
+    yield backend.glob("*", path)
+    yield from backend.download_files([path])
+    yield backend.edit(path, "missing", "x")
+    yield backend.write(path, "\ud800")
+    yield backend.write(path, "x")
+    yield from backend.upload_files([(f"{path}/x/y", b"x")])
+    yield backend.move(path, "/dir/file")
+    yield backend.move(path, f"{path}/x")
+    yield backend.move("/nothing", path)
+    yield backend.delete(f"{path}/nothing")
+
+
+@pytest.mark.parametrize("resolver", RESOLVERS)
+def test_no_answer_shows_where_the_root_is(place: Place, resolver: Any) -> None:
+    for name in ("closed", "secret"):
+        (place.root / name).touch(0)
+    os.mkfifo(place.root / "fifo")
+    (place.root / "binary").write_bytes(b"\0" * 2_000_000)
+    backend = FilesystemBackend(place.root, resolver=resolver, max_file_size_mb=1)
+    paths = ["/", *(f"/{name}" for name in os.listdir(place.root)), "", "~/x", "C:\\x", "\0", "/.."]
+    paths += [
+        "/nothing/x",
+        "/dangling/x",
+        "/out-dir/secret.txt",
+        "/dir/out",
+        "/\ud800",
+        "/new\nline",
+    ]
+    before = open_handles()
+    errors = 0
+    with unprivileged(place.root, *place.root.rglob("*")):
+        for path in paths:
+            for answer in answers(backend, path):
+                told = repr(answer)
+                assert str(place.root.parent) not in told
+                assert "the-outside" not in told
+                errors += getattr(answer, "error", None) is not None
+    assert errors > 100
+    assert open_handles() <= before
+    assert place.is_untouched_outside()
+    assert place.litter() == []
+    backend.close()
+
+
+def test_a_root_that_is_moved_stays_the_root(place: Place) -> None:
+    backend = FilesystemBackend(place.root)
+    place.root.rename(place.root.parent / "moved")
+    assert backend.write("/dir/new", "x").error is None
+    assert (place.root.parent / "moved/dir/new").read_text() == "x"

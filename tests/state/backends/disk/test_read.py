@@ -241,7 +241,7 @@ def test_the_kind_of_a_path(backend: FilesystemBackend, place: Place) -> None:
     links = {"link": "dir", "dangling": "x", "loop": "loop", "out": "../the-outside"}
     for name, target in links.items():
         (place.root / name).symlink_to(target)
-    kinds = {"/": "directory", "/link": "directory", "/link/file": "file"}
+    kinds: dict[str, str | None] = {"/": "directory", "/link": "directory", "/link/file": "file"}
     kinds |= dict.fromkeys(["/nothing", "/dir/file/x", "/dangling", "/nothing/x"])
     for path, kind in kinds.items():
         assert run_sync(store.kind(path)) == kind

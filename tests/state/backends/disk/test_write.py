@@ -158,7 +158,7 @@ class TestLinks:
         source.mkdir()
         (source / "up").symlink_to("..")
         (source / "far").symlink_to("../../the-outside/secret.txt")
-        mount = ["mount", "--bind", source, place.root / "mounted"]
+        mount = ["mount", "--bind", str(source), str(place.root / "mounted")]
         if subprocess.run(mount, capture_output=True).returncode:
             return  # only root can do that
         try:
