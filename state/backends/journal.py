@@ -1,11 +1,12 @@
-"""What was begun, and what it would leave: how a call that is run again knows its finished work.
+"""The journal: how a call that is made again after a crash recognises its own finished work.
 
 A backend notes its intent under the key of a call before the effect. If the process dies and the
-call is run again, the file on the disk says which of the two it is: as it was before, or as it
-would be after.
+call is made again, the file itself tells what happened: it is as it was before, or as it would be
+after.
 
-Keys are `<scope>.<group>.<n>`: a thread, a message in it, a call of that message. Once a thread has
-come to another message, the calls of the ones before it are answered and stored, so their notes go.
+Keys are `<scope>.<group>.<n>`: a thread, a message in it, a call of that message. When a thread
+has come to another message, the calls of earlier ones are answered and stored in a checkpoint, so
+their records are removed.
 """
 
 import json
@@ -19,7 +20,7 @@ Record = dict[str, Any]
 
 
 class Change(NamedTuple):
-    """A path, and the digests of what is there before and after; `None` for nothing."""
+    """A path, and the digests of its content before and after; `None` for no file."""
 
     path: str
     before: str | None
@@ -27,7 +28,7 @@ class Change(NamedTuple):
 
 
 class Shelf(Protocol):
-    """Where notes are kept: small values under names of letters, digits, `.` and `-`."""
+    """Where records are kept: small values under names of letters, digits, `.` and `-`."""
 
     def get(self, directory: str, name: str) -> bytes | None: ...
 
@@ -40,17 +41,17 @@ class Shelf(Protocol):
 
 
 class Journal:
-    """The notes of one backend."""
+    """The records of one backend."""
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
         self._tidied = ""
 
     def begin(self, once: str, record: Record) -> None:
-        """Note what is about to happen, and drop the notes that can't be asked for any more."""
-        scope, name = _parts(once)
+        """Note what is about to happen, and remove records that nobody will ask for any more."""
+        scope, name = _split(once)
         group = name.partition(".")[0] + "."
-        if self._tidied != scope + group:  # once a message: one may move thousands of files
+        if self._tidied != scope + group:  # once a message, which may move thousands of files
             for other in self._shelf.names(scope):
                 if not other.startswith(group):
                     self._shelf.remove(scope, other)
@@ -59,24 +60,28 @@ class Journal:
 
     def end(self, once: str, record: Record) -> None:
         """Note how it ended."""
-        scope, name = _parts(once)
+        scope, name = _split(once)
         self._shelf.put(scope, name, json.dumps(record).encode())
 
     def find(self, once: str) -> Record | None:
-        """Return what was noted of a call, if anything."""
-        scope, name = _parts(once)
-        value = self._shelf.get(scope, name)
-        return None if value is None else _read(value)
+        """Return the record of a call, if there is one."""
+        value = self._shelf.get(*_split(once))
+        try:
+            record = None if value is None else json.loads(value)
+        except ValueError:  # half a record
+            return None
+        return record if isinstance(record, dict) else None
 
 
 def verdict(
     changes: Sequence[Change], now: Sequence[str | None], later: Collection[Change] = ()
 ) -> bool | None:
-    """Say whether what was begun is there: wholly, not at all (`None`), or nobody knows.
+    """Say whether changes were made: `True`, `False` if nobody knows, `None` if not or in part.
 
-    What is there in part is done again, which leads to the same. `later` is what was begun after it
-    in the same thread. The calls of a message come one after the other: one that found what this
-    one was to leave proves that it was done, whatever is there now.
+    Changes that were made in part are made again, which leads to the same result. `later` has the
+    changes that were begun after them in the same thread. The calls of a message are made one
+    after the other: one that found what these were to leave proves that they were made, whatever
+    is there now.
     """
     found = {(change.path, change.before) for change in later}
     pairs = [
@@ -91,14 +96,6 @@ def verdict(
     return False
 
 
-def _parts(once: str) -> tuple[str, str]:
+def _split(once: str) -> tuple[str, str]:
     scope, _, name = once.partition(".")
     return scope, name
-
-
-def _read(value: bytes) -> Record | None:
-    try:
-        record = json.loads(value)
-    except ValueError:  # half a record is none
-        return None
-    return record if isinstance(record, dict) else None

@@ -11,8 +11,8 @@ from langgraph_filesystem.state.backends.disk.grep import grep
 from langgraph_filesystem.state.backends.disk.jail import Jail, Unconfined
 from langgraph_filesystem.state.backends.disk.journal import DiskJournal
 from langgraph_filesystem.state.backends.disk.openat import Resolver
-from langgraph_filesystem.state.backends.disk.read import Reader, kind_of, list_directory
-from langgraph_filesystem.state.backends.disk.tree import take_inventory
+from langgraph_filesystem.state.backends.disk.read import Reader, list_directory
+from langgraph_filesystem.state.backends.disk.tree import kind_of, take_inventory
 from langgraph_filesystem.state.backends.disk.walk import find_files
 from langgraph_filesystem.state.backends.disk.write import Writer, check_not_root
 from langgraph_filesystem.state.backends.file_store import (

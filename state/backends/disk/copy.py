@@ -26,8 +26,6 @@ from langgraph_filesystem.state.backends.disk.delete import (
 from langgraph_filesystem.state.backends.disk.errors import explaining
 from langgraph_filesystem.state.backends.disk.jail import Jail, closing_handle
 from langgraph_filesystem.state.backends.disk.journal import DiskJournal
-from langgraph_filesystem.state.backends.disk.openat import O_PATH
-from langgraph_filesystem.state.backends.disk.read import content_digest
 from langgraph_filesystem.state.backends.disk.replace import (
     copy_attributes,
     locked,
@@ -139,8 +137,7 @@ class Move:
 
     def _go_on(self, place: Place) -> Note | None:
         """Delete what is left of a source that has been copied."""
-        with contextlib.closing(_Comparison(self)) as comparison:
-            return self._delete(place, comparison.is_same)
+        return self._delete(place, self._comparison())
 
     def _rename(self, place: Place, parent: int, name: str) -> bool:
         """Rename it, or return that it can't be renamed."""
@@ -164,8 +161,6 @@ class Move:
 
     def _copy(self, place: Place, parent: int, name: str) -> "_Copy | None":
         """Copy it to the destination; return `None` if an earlier move has done so."""
-        if place.is_directory and _is_inside(parent, place.status):
-            raise self._into_itself()
         draft = f"{temporary_name(name)}-tree"
         with locked(parent, name):
             _clear(parent, draft)
@@ -188,13 +183,28 @@ class Move:
 
     def _is_copied(self, place: Place) -> bool:
         """Say whether all that is left at the source is at the destination as well."""
-        found = False
-        with contextlib.closing(_Comparison(self)) as comparison:
-            for path, entry, parent in files_below(self.source, place):
-                found = True
-                if not comparison.is_same(path, entry.status, parent, entry.name):
-                    return False
-        return found
+        is_same = self._comparison()
+        same = [
+            is_same(path, entry.status, parent, entry.name)
+            for path, entry, parent in files_below(self.source, place)
+        ]
+        return bool(same) and all(same)
+
+    def _comparison(self) -> IsSame:
+        """Return what compares the files of the source with those at the destination."""
+        copy = find_place(self.target, self.end)
+        with closing_handle(copy.parent), explaining(self.end):
+            copied = {
+                path: _fingerprint(self.target, self.end, path, entry.status, parent, entry.name)
+                for path, entry, parent in files_below(self.target, copy)
+            }
+
+        def is_same(path: str, status: os.stat_result, parent: int, name: str) -> bool:
+            known = copied.get(path)
+            found = _fingerprint(self.source, self.start, path, status, parent, name)
+            return known is not None and known == found
+
+        return is_same
 
     def _delete(self, place: Place, is_same: IsSame) -> Note | None:
         try:
@@ -382,43 +392,17 @@ class _Copy:
         return f"{self._place.path}/{path}" if path else self._place.path
 
 
-class _Comparison:
-    """Compares what is left at the source of a move with what is at its destination."""
-
-    def __init__(self, move: Move) -> None:
-        self._move = move
-        self._copy = find_place(move.target, move.end)
-        self._descent: Descent | None = None
-        if self._copy.is_directory:
-            self._descent = Descent(self._copy.parent, self._copy.name)
-
-    def close(self) -> None:
-        """Close the handles."""
-        os.close(self._copy.parent)
-        if self._descent is not None:
-            self._descent.close()
-
-    def is_same(self, path: str, status: os.stat_result, parent: int, name: str) -> bool:
-        """Say whether the destination has the same file or link."""
-        if (self._descent is None) != (not path):
-            return False
-        there, copy_name = self._copy.parent, self._copy.name
-        try:
-            if self._descent is not None:
-                above, _, copy_name = path.rpartition("/")
-                there = self._descent.go(above)
-            found = os.stat(copy_name, dir_fd=there, follow_symlinks=False)
-            if stat.S_ISLNK(status.st_mode) and stat.S_ISLNK(found.st_mode):
-                links = os.readlink(name, dir_fd=parent), os.readlink(copy_name, dir_fd=there)
-                return links[0] == links[1]
-            if not stat.S_ISREG(found.st_mode):
-                return False
-            full = f"{self._move.start}/{path}" if path else self._move.start
-            digest = entry_digest(self._move.source, full, status, parent, name)
-            with closing_handle(os.open(copy_name, _READ, dir_fd=there)) as copy:
-                return digest is not None and digest == content_digest(copy)
-        except (FilesystemError, OSError):
-            return False
+def _fingerprint(
+    jail: Jail, top: str, path: str, status: os.stat_result, parent: int, name: str
+) -> str | None:
+    """Return what is the same for a file and its copy, or for a link that was kept."""
+    if stat.S_ISLNK(status.st_mode):
+        target = os.readlink(name, dir_fd=parent)
+        if path and is_movable_link(path.rpartition("/")[0], target):
+            return f"-> {target}"
+    with contextlib.suppress(FilesystemError, OSError):
+        return entry_digest(jail, f"{top}/{path}" if path else top, status, parent, name)
+    return None
 
 
 def _identity(status: os.stat_result) -> tuple[int, ...]:
@@ -459,25 +443,6 @@ def _data_ranges(handle: int, size: int) -> Iterator[tuple[int, int]]:
             start, end = at, size  # the file system does not know
         yield start, min(end, size)
         at = end
-
-
-def _is_inside(directory: int, status: os.stat_result) -> bool:
-    """Say whether an open directory is another one or lies in it, by whichever path."""
-    flags = O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
-    here = os.open(".", flags, dir_fd=directory)
-    while True:
-        with closing_handle(here):
-            now = os.fstat(here)
-            if os.path.samestat(now, status):
-                return True
-            try:
-                above = os.open("..", flags, dir_fd=here)
-            except PermissionError:
-                return False  # this process can't move what is above either
-        if os.path.samestat(os.fstat(above), now):
-            os.close(above)
-            return False
-        here = above
 
 
 def _exists(parent: int, name: str) -> bool:

@@ -178,10 +178,12 @@ class DiskShelf:
 
     def get(self, directory: str, name: str) -> bytes | None:
         """Return a value, if there is one."""
-        with contextlib.suppress(*_MISSING), self._scope(directory) as scope:
-            handle = os.open(_checked(name), _READ, dir_fd=scope)
-            with open(handle, "rb") as file:
-                return file.read()
+        with (
+            contextlib.suppress(*_MISSING),
+            self._scope(directory) as scope,
+            closing_handle(os.open(_checked(name), _READ, dir_fd=scope)) as handle,
+        ):
+            return os.pread(handle, os.fstat(handle).st_size, 0)
         return None
 
     def put(self, directory: str, name: str, value: bytes) -> None:

@@ -19,13 +19,10 @@ from langgraph_filesystem.state.backends.disk.pages import (
     cut_page,
     read_page,
 )
-from langgraph_filesystem.state.backends.file_store import Kind
 from langgraph_filesystem.state.backends.protocol import FileInfo, LsResult, ReadResult
 from langgraph_filesystem.state.backends.text_files import HEAD, is_binary
 from langgraph_filesystem.state.errors import (
-    FileNotFound,
     FilesystemError,
-    NotDirectory,
     NotText,
 )
 
@@ -34,7 +31,6 @@ __all__ = (
     "content_digest",
     "handle_digest",
     "identity_digest",
-    "kind_of",
     "list_directory",
 )
 
@@ -132,15 +128,6 @@ class Reader:
         if status.st_size > self._limit:
             raise NotText(path, status.st_size, why)
         return None
-
-
-def kind_of(jail: Jail, path: str) -> Kind | None:
-    """Return what is at a path; raise if links on it go in a circle or lead outside."""
-    try:
-        status = jail.stat(path)
-    except (FileNotFound, NotDirectory):
-        return None
-    return "directory" if stat.S_ISDIR(status.st_mode) else "file"
 
 
 def list_directory(jail: Jail, path: str) -> LsResult:

@@ -21,13 +21,14 @@ from langgraph_filesystem.state.backends.disk.errors import (
 )
 from langgraph_filesystem.state.backends.disk.jail import TEMPORARY, Jail, closing_handle
 from langgraph_filesystem.state.backends.disk.replace import locked, rename_new
-from langgraph_filesystem.state.backends.file_store import Inventory
+from langgraph_filesystem.state.backends.file_store import Inventory, Kind
 from langgraph_filesystem.state.backends.protocol import FileInfo
 from langgraph_filesystem.state.errors import (
     BackendFailed,
     FileNotFound,
     FilesystemError,
     IsDirectory,
+    NotDirectory,
 )
 from langgraph_filesystem.state.text import PathPart, escaped
 
@@ -40,6 +41,7 @@ __all__ = (
     "find_place",
     "holding_area",
     "is_movable_link",
+    "kind_of",
     "levels",
     "open_linked",
     "put_back",
@@ -154,6 +156,19 @@ def find_place(jail: Jail, path: str) -> Place:
         os.close(parent)
         raise explain(path, error) from None
     return Place(parent, name, path, status)
+
+
+def kind_of(jail: Jail, path: str) -> Kind | None:
+    """Return what is at a path; raise if links on it go in a circle or lead outside."""
+    for is_last in (False, True):
+        try:
+            is_directory = stat.S_ISDIR(jail.stat(path).st_mode)
+        except (FileNotFound, NotDirectory):
+            if is_last or not _is_put_back(jail, path):
+                return None
+        else:
+            return "directory" if is_directory else "file"
+    return None
 
 
 def levels(jail: Jail, place: Place) -> Generator[Level, None, None]:
@@ -283,6 +298,14 @@ def _put_back_abandoned(parent: int) -> None:
         os.stat(_HOLDING_AREA, dir_fd=parent, follow_symlinks=False)
         with holding_area(parent):
             pass
+
+
+def _is_put_back(jail: Jail, path: str) -> bool:
+    try:
+        os.close(find_place(jail, path).parent)
+    except FilesystemError:
+        return False
+    return True
 
 
 def _put_back_all(area: int, parent: int) -> None:

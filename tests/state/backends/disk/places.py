@@ -9,6 +9,10 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+from langgraph_filesystem.state.backends.disk.backend import DiskStore, FilesystemBackend
+from langgraph_filesystem.state.backends.file_store import MountContext
 
 RESOLVERS = ("openat2", "walk")
 NOBODY = 65534
@@ -118,3 +122,24 @@ def write(root: Path, files: Mapping[str, bytes | str]) -> None:
     for name, content in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def store_of(root: Path, resolver: Any = None) -> DiskStore:
+    """Return the store of a directory."""
+    store = FilesystemBackend(root, resolver=resolver).open(MountContext())
+    assert isinstance(store, DiskStore)
+    return store
+
+
+@contextlib.contextmanager
+def other_device(directory: Path) -> Iterator[Path]:
+    """Yield a directory on another device than a directory."""
+    for above in ("/dev/shm", tempfile.gettempdir(), os.curdir):
+        if os.access(above, os.W_OK) and os.stat(above).st_dev != directory.stat().st_dev:
+            made = tempfile.mkdtemp(prefix="lgfs-", dir=above)
+            try:
+                yield Path(made)
+            finally:
+                shutil.rmtree(made)
+            return
+    raise AssertionError("There is only one device here, so no move between two can be tested.")

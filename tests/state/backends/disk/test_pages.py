@@ -1,19 +1,24 @@
-"""Pages: the same lines from a text at hand and from a file that is too large for that."""
+"""Pages: the same lines from a text in memory and from a file that is too large for it."""
 
 import os
 import re
-import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraph_filesystem.state.backends import pages as module
-from langgraph_filesystem.state.backends.marks import Marks
-from langgraph_filesystem.state.backends.pages import Page, Window, cut_page, read_page
+from langgraph_filesystem.state.backends.disk.pages import (
+    LineIndex,
+    LineIndexes,
+    Page,
+    Window,
+    cut_page,
+    read_page,
+)
 from langgraph_filesystem.state.errors import FilesystemError
 
 EVERYTHING = 1 << 30
@@ -44,8 +49,8 @@ def opened(tmp_path: Path) -> Iterator[Callable[[str | bytes], int]]:
         os.close(handle)
 
 
-def page_of(handle: int, window: Window, marks: Marks | None = None) -> Page:
-    return read_page("/f", handle, os.fstat(handle).st_size, window, marks or Marks())
+def page_of(handle: int, window: Window, index: LineIndex | None = None, **options: Any) -> Page:
+    return read_page("/f", handle, window, index or LineIndex(), **options)
 
 
 def tried(work: Callable[[], Page]) -> Page | str:
@@ -82,20 +87,17 @@ def test_a_page_is_what_it_is_defined_to_be(text: str, window: Window) -> None:
     assert tried(lambda: cut_page("/f", text, window)) == reference(text, window)
 
 
-@given(text=texts, asked=st.lists(windows, min_size=1, max_size=6), chunk=st.integers(1, 9))
+@given(text=texts, asked=st.lists(windows, min_size=1, max_size=6), chunk=st.integers(4, 12))
 def test_a_page_of_a_large_file_is_the_same_in_any_order(
     tmp_path_factory: pytest.TempPathFactory, text: str, asked: list[Window], chunk: int
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "large"
     path.write_bytes(text.encode())
     handle = os.open(path, os.O_RDONLY)
-    marks = Marks()
-    patch = pytest.MonkeyPatch()
-    patch.setattr(module, "_CHUNK", chunk)
-    patch.setattr(module, "_APART", 3)
+    index = LineIndex()
     try:
         for window in asked:
-            found = tried(lambda w=window: page_of(handle, w, marks))  # type: ignore[misc]
+            found = tried(lambda w=window: page_of(handle, w, index, chunk_size=chunk))  # type: ignore[misc]
             expected = reference(text, window)
             if isinstance(found, Page) and isinstance(expected, Page):
                 assert found._replace(total=None) == expected._replace(total=None)
@@ -105,7 +107,6 @@ def test_a_page_of_a_large_file_is_the_same_in_any_order(
             else:
                 assert found == expected
     finally:
-        patch.undo()
         os.close(handle)
 
 
@@ -134,15 +135,15 @@ def test_paging_forward_reads_each_part_once(
         return pread(handle, size, at)
 
     monkeypatch.setattr(os, "pread", counting)
-    marks = Marks()
+    index = LineIndex()
     for offset in range(0, 40_000, 1_000):
-        page = page_of(handle, Window(offset, 1_000, 0, EVERYTHING), marks)
+        page = page_of(handle, Window(offset, 1_000, 0, EVERYTHING), index)
         assert page.text == "".join(lines[offset : offset + 1_000])
     assert page.next_line is None
     assert page.total == 40_000
     assert sum(read) < 4 * os.fstat(handle).st_size
     read.clear()
-    page_of(handle, Window(35_500, 10, 0, EVERYTHING), marks)
+    page_of(handle, Window(35_500, 10, 0, EVERYTHING), index)
     assert sum(read) < 3 << 20
 
 
@@ -153,7 +154,6 @@ def test_a_hole_is_skipped(opened: Callable[[str | bytes], int], tmp_path: Path)
     with open(tmp_path / "file", "r+b") as file:
         file.seek(size - 5)
         file.write(b"\nend\n")
-    began = time.monotonic()
     tracemalloc.start()
     try:
         assert page_of(handle, Window(0, 2, 0, EVERYTHING)).text == "head\nsecond\n"
@@ -165,18 +165,17 @@ def test_a_hole_is_skipped(opened: Callable[[str | bytes], int], tmp_path: Path)
         assert tracemalloc.get_traced_memory()[1] < 4 << 20
     finally:
         tracemalloc.stop()
-    assert time.monotonic() - began < 5
 
 
 def test_a_line_of_fifty_megabytes_is_paged_in_little_memory(
     opened: Callable[[str | bytes], int],
 ) -> None:
     handle = opened("aä€" * 9_000_000)
-    marks = Marks()
+    index = LineIndex()
     tracemalloc.start()
     try:
         for column in (0, 26_000_000, 26_005_000, 13_000_001, 26_999_990):
-            page = page_of(handle, Window(0, 100, column, 5_000), marks)
+            page = page_of(handle, Window(0, 100, column, 5_000), index)
             assert page.text == ("aä€" * 2_000)[column % 3 :][: min(5_000, 27_000_000 - column)]
             assert page.total == (1 if column == 26_999_990 else None)
         assert tracemalloc.get_traced_memory()[1] < 8 << 20
@@ -191,40 +190,44 @@ def test_half_a_character_is_no_text(opened: Callable[[str | bytes], int]) -> No
         page_of(handle, Window(1, 1, 0, EVERYTHING))
 
 
-def test_a_count_that_takes_too_long_goes_on_when_it_is_asked_again(
-    opened: Callable[[str | bytes], int], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("text", "window", "what", "expected"),
+    [
+        ("x\n", Window(3_900_000, 1, 0, EVERYTHING), "lines", "x\n"),
+        ("ä", Window(0, 1, 3_900_000, 5), "characters of the line", "äääää"),
+    ],
+)
+def test_a_count_that_takes_too_long_continues_when_it_is_asked_again(
+    opened: Callable[[str | bytes], int], text: str, window: Window, what: str, expected: str
 ) -> None:
-    handle = opened("x\n" * 4_000_000)
-    marks = Marks()
-    monkeypatch.setattr(module, "_SECONDS", -1.0)
-    window = Window(3_900_000, 1, 0, EVERYTHING)
-    pages = [tried(lambda: page_of(handle, window, marks)) for _ in range(20)]
-    assert isinstance(pages[0], str)
-    assert re.match("/f: the page lies far behind; .* lines .* Ask for it again", pages[0])
+    handle, index = opened(text * 4_000_000), LineIndex()
+    pages = [tried(lambda: page_of(handle, window, index, time_limit=-1)) for _ in range(20)]
     assert isinstance(pages[3], str)
-    assert pages[-1] == Page("x\n", 1, None, 3_900_001, None)
+    assert re.match(f"/f: the page is far from the beginning; .* {what} .* again", pages[3])
+    assert isinstance(pages[-1], Page)
+    assert pages[-1].text == expected
 
 
-def test_a_count_that_stops_within_a_character_is_no_place_to_begin(
-    opened: Callable[[str | bytes], int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_CHUNK", 4)
-    monkeypatch.setattr(module, "_APART", 4)
-    handle = opened("0€€345€7€9")
-    marks = Marks()
+def test_no_position_is_within_a_character(opened: Callable[[str | bytes], int]) -> None:
+    handle, index = opened("0€€345€7€9"), LineIndex()
     for column in (9, 2, 3, 1, 4, 5, 6, 7, 8):
-        page = page_of(handle, Window(0, 1, column, 1), marks)
+        page = page_of(handle, Window(0, 1, column, 1), index, chunk_size=4)
         assert page.text == "0€€345€7€9"[column]
 
 
-def test_characters_are_counted_on_too(
-    opened: Callable[[str | bytes], int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    handle = opened("ä" * 4_000_000)
-    marks = Marks()
-    monkeypatch.setattr(module, "_SECONDS", -1.0)
-    window = Window(0, 1, 3_900_000, 5)
-    pages = [tried(lambda: page_of(handle, window, marks)) for _ in range(20)]
-    assert isinstance(pages[3], str)
-    assert "characters of the line" in pages[3]
-    assert pages[-1] == Page("äääää", 1, None, 0, 3_900_005)
+def test_an_index_is_bounded_and_finds_the_nearest_position() -> None:
+    index = LineIndex()
+    for line in range(50_000):
+        index.add(line, 0, line * 10)
+    line, column, byte = index.before(40_000, 3)
+    assert 30_000 < line <= 40_000
+    assert (column, byte) == (0, line * 10)
+
+
+def test_a_file_that_has_changed_has_another_index(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("one")
+    indexes = LineIndexes()
+    first = indexes.of(os.stat(tmp_path / "file"))
+    assert indexes.of(os.stat(tmp_path / "file")) is first
+    os.utime(tmp_path / "file", (1, 1))
+    assert indexes.of(os.stat(tmp_path / "file")) is not first

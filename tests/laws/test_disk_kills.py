@@ -1,4 +1,4 @@
-"""Writers that are killed, and writers that meet: nothing is lost, and nothing is left."""
+"""Writers and moves that are killed, and writers that meet: nothing is lost, nothing is left."""
 
 import os
 import random
@@ -13,8 +13,17 @@ from typing import Any
 import pytest
 
 from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
-from tests.state.backends.disk.places import RESOLVERS, Place, fast_place
-from tests.state.backends.nursery import content
+from langgraph_filesystem.state.backends.protocol import Outcome
+from langgraph_filesystem.state.io import run_sync
+from tests.laws.nursery import content
+from tests.state.backends.disk.places import (
+    RESOLVERS,
+    Place,
+    fast_place,
+    other_device,
+    store_of,
+    write,
+)
 
 EDIT = """
 import os, sys
@@ -39,7 +48,7 @@ for _ in sys.argv[3:]:
 
 def kill_writers(place: Place, kills: int, size: int, longest: float) -> int:
     """Kill a writer so often at random moments; return how often it left a temporary file."""
-    command = [sys.executable, "-m", "tests.state.backends.nursery", str(place.root), str(size)]
+    command = [sys.executable, "-m", "tests.laws.nursery", str(place.root), str(size)]
     backend = FilesystemBackend(place.root, max_file_size_mb=100)
     left = 0
     with subprocess.Popen(
@@ -72,7 +81,7 @@ def check_is_whole(path: Path, size: int) -> None:
 def test_a_killed_writer_leaves_the_old_or_the_new_content(tmp_path: Path) -> None:
     place, size = Place(tmp_path), 2_000_000
     (place.root / "file").write_text(content(1, size))
-    assert kill_writers(place, 30, size, 0.1) > 3
+    assert kill_writers(place, 20, size, 0.1) > 2
 
 
 @pytest.mark.soak
@@ -158,3 +167,71 @@ def test_of_many_that_create_a_file_one_does(tmp_path: Path, resolver: Any) -> N
         assert (place.root / f"dir{turn}/deep/file").read_text() == name
     assert place.litter() == []
     backend.close()
+
+
+MOVE = """
+import os, sys
+from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
+from langgraph_filesystem.state.backends.file_store import MountContext
+from langgraph_filesystem.state.io import run_sync
+
+stores = [FilesystemBackend(path).open(MountContext()) for path in sys.argv[1:3]]
+for line in sys.stdin:
+    number = int(line)
+    source, target = stores[number % 2], stores[1 - number % 2]
+    child = os.fork()
+    if child == 0:
+        run_sync(target.receive(source, "/d", "/d", once=f"scope.{number}.0"))
+        os._exit(0)
+    print(child, flush=True)
+    sys.stdin.readline()
+    os.waitpid(child, 0)
+    print("ended", flush=True)
+"""
+
+
+def test_a_killed_move_leaves_every_file_at_one_end_or_at_both(tmp_path: Path) -> None:
+    """To another device and back: killed at a random moment, then the same call again."""
+    wanted = {f"sub{n % 4}/file{n}": os.urandom(30_000) for n in range(60)}
+    write(tmp_path / "d", wanted)
+    with other_device(tmp_path) as other:
+        roots = tmp_path, other
+        stores = [store_of(root) for root in roots]
+        interrupted = 0
+        command = [sys.executable, "-c", MOVE, *map(str, roots)]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as nursery:
+            assert nursery.stdin is not None
+            assert nursery.stdout is not None
+            for number in range(24):
+                source, target = stores[number % 2], stores[1 - number % 2]
+                print(number, file=nursery.stdin, flush=True)
+                child = int(nursery.stdout.readline())
+                time.sleep(random.uniform(0, 0.06))
+                os.kill(child, signal.SIGKILL)
+                print(file=nursery.stdin, flush=True)
+                assert nursery.stdout.readline() == "ended\n"
+                ends = [contents(root) for root in roots]
+                for name, content in wanted.items():
+                    assert content in [end.get(name) for end in ends]
+                interrupted += any(list(root.rglob(".~lgfs-*")) for root in roots)
+                key = f"scope.{number}.0"
+                if run_sync(target.recall(key)) is None:
+                    moved = run_sync(target.receive(source, "/d", "/d", once=key))
+                    assert (moved.files, moved.note) == (len(wanted), None)
+                assert run_sync(target.recall(key)) == Outcome(finished=True)
+                assert [contents(root) for root in roots[:: 1 - number % 2 * 2]] == [{}, wanted]
+                assert not any(list(root.rglob(".~lgfs-*")) for root in roots)
+            nursery.stdin.close()
+        assert interrupted > 3
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """Return the files of a moved tree, those among them that were about to be deleted."""
+    found = {}
+    for path in (root / "d").rglob("*"):
+        name = str(path.relative_to(root / "d")).replace(".~lgfs-held/", "")
+        if path.is_file() and ".~lgfs" not in name:
+            found[name] = path.read_bytes()
+    return found
