@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from langgraph_filesystem.postgres import aopen_postgres, open_postgres
     from langgraph_filesystem.sqlite import aopen_sqlite, open_sqlite
     from langgraph_filesystem.state.backends.composite import CompositeBackend
-    from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
-    from langgraph_filesystem.state.backends.remote import RemoteBackend
     from langgraph_filesystem.state.backends.execution.sandbox import (
         SandboxBackend,
         SandboxUnavailable,
     )
     from langgraph_filesystem.state.backends.execution.shell import LocalShellBackend
+    from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+    from langgraph_filesystem.state.backends.remote import RemoteBackend
     from langgraph_filesystem.state.backends.state import StateBackend
     from langgraph_filesystem.state.backends.store import StoreBackend
     from langgraph_filesystem.state.errors import FilesystemError

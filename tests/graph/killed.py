@@ -16,8 +16,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langgraph_filesystem import create_filesystem_agent
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
 from langgraph_filesystem.state.backends.execution.shell import LocalShellBackend
+from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
 from tests.databases import open_database
 from tests.scripted import ScriptedModel, call
 

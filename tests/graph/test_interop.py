@@ -14,8 +14,8 @@ from langgraph.store.memory import InMemoryStore
 
 from langgraph_filesystem.interop import for_deepagents
 from langgraph_filesystem.state.backends.composite import CompositeBackend
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
 from langgraph_filesystem.state.backends.execution.shell import LocalShellBackend
+from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
 from langgraph_filesystem.state.backends.store import StoreBackend
 from tests.nodes.backends import Shelf
 from tests.scripted import ScriptedModel, call, says

@@ -7,8 +7,8 @@ from langchain_core.tools import tool
 from langgraph.graph import START, StateGraph
 
 from langgraph_filesystem import CommandModel, FilesystemState, create_filesystem_agent
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
 from langgraph_filesystem.state.backends.execution.shell import LocalShellBackend
+from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
 from langgraph_filesystem.subgraph import filesystem_node
 
 __all__ = ("disk", "parent", "shell")

@@ -159,7 +159,6 @@ class SandboxBackend(ShellBackend):
             {ROOT_VARIABLE: self._place, **self._env},
             directory,
             self._limits(),
-            is_sandbox=True,
             inputs=layout.inputs(),
         )
 
@@ -197,7 +196,7 @@ class SandboxBackend(ShellBackend):
 
 
 def _journal_in(directory: int) -> list[str]:
-    """Return our own directory, if it is one: a command may have put something else in its place."""
+    """Return our own directory, unless a command has put something else in its place."""
     with contextlib.suppress(OSError):
         status = os.stat(RESERVED, dir_fd=directory, follow_symlinks=False)
         return [RESERVED] if stat.S_ISDIR(status.st_mode) else []

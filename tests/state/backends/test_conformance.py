@@ -13,10 +13,10 @@ from obstore.store import LocalStore, MemoryStore
 
 from langgraph_filesystem.state.backends import disk_search
 from langgraph_filesystem.state.backends.composite import CompositeBackend
-from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
-from langgraph_filesystem.state.backends.remote import RemoteBackend
 from langgraph_filesystem.state.backends.execution.sandbox import SandboxBackend
 from langgraph_filesystem.state.backends.execution.shell import LocalShellBackend
+from langgraph_filesystem.state.backends.filesystem import FilesystemBackend
+from langgraph_filesystem.state.backends.remote import RemoteBackend
 from langgraph_filesystem.state.backends.state import StateBackend
 from langgraph_filesystem.state.backends.store import StoreBackend
 from langgraph_filesystem.testing import (
