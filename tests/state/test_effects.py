@@ -10,8 +10,8 @@ from langgraph_filesystem.state.backends.state import StateBackend
 from langgraph_filesystem.state.effects import Effects
 from langgraph_filesystem.state.errors import FilesystemError
 from langgraph_filesystem.state.io import Blocking
-from langgraph_filesystem.state.workspace.mounts import Mounts
 from langgraph_filesystem.state.view import View
+from langgraph_filesystem.state.workspace.mounts import Mounts
 from tests.nodes.backends import Shelf
 
 

@@ -7,8 +7,8 @@ from langgraph.runtime import Runtime
 from langgraph_filesystem.state.backends.state import StateBackend
 from langgraph_filesystem.state.io import Blocking
 from langgraph_filesystem.state.loads import download, upload
-from langgraph_filesystem.state.workspace.mounts import Mounts
 from langgraph_filesystem.state.view import View
+from langgraph_filesystem.state.workspace.mounts import Mounts
 from tests.nodes.backends import Broken, Shelf
 
 

@@ -11,8 +11,8 @@ from langgraph_filesystem.state import mounts as mounts_module
 from langgraph_filesystem.state.backends.state import BoundStateBackend, StateBackend
 from langgraph_filesystem.state.errors import FilesystemError
 from langgraph_filesystem.state.files import Files
-from langgraph_filesystem.state.workspace.mounts import Composed, Mount, Mounts
 from langgraph_filesystem.state.paths import is_within, normalize_path
+from langgraph_filesystem.state.workspace.mounts import Composed, Mount, Mounts
 
 names = st.sampled_from(["a", "b", "ab", "a.b", "~x", "c d"])
 paths = st.lists(names, max_size=4).map(lambda parts: "/" + "/".join(parts))

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.state.backends.protocol import FileUploadResponse, MoveResult
 from langgraph_filesystem.state.backends.state import StateBackend
+from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from tests.nodes.backends import Shelf
 from tests.nodes.test_move import contents, move
 from tests.scripted import answers, run

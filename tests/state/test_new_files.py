@@ -8,11 +8,11 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 from obstore.store import MemoryStore
 
-from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.state.backends.objects.remote import RemoteBackend
 from langgraph_filesystem.state.backends.objects.store import StoreBackend
 from langgraph_filesystem.state.backends.protocol import FileUploadResponse
+from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from tests.nodes.backends import Shelf
 from tests.nodes.test_move import contents, move
 from tests.scripted import answers, run

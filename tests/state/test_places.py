@@ -7,7 +7,6 @@ from langgraph.runtime import Runtime
 
 from langgraph_filesystem.state.backends.state import StateBackend
 from langgraph_filesystem.state.io import Blocking
-from langgraph_filesystem.state.workspace.mounts import Mounts
 from langgraph_filesystem.state.places import (
     belongs,
     first_missing,
@@ -17,6 +16,7 @@ from langgraph_filesystem.state.places import (
     points_below,
 )
 from langgraph_filesystem.state.view import View
+from langgraph_filesystem.state.workspace.mounts import Mounts
 from tests.nodes.backends import Broken, Shelf
 from tests.scripted import answer, call
 

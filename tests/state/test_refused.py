@@ -6,11 +6,11 @@ import pytest
 from langgraph.runtime import Runtime
 
 from langgraph_filesystem.state.backends import StateBackend
-from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from langgraph_filesystem.state.io import Blocking
-from langgraph_filesystem.state.workspace.mounts import Mounts
 from langgraph_filesystem.state.refused import refused_below
 from langgraph_filesystem.state.view import EVICTED, View
+from langgraph_filesystem.state.workspace.composite import CompositeBackend
+from langgraph_filesystem.state.workspace.mounts import Mounts
 from tests.nodes.backends import Shelf
 
 FILES: Any = {

@@ -7,11 +7,11 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 
 from langgraph_filesystem.state.backends import StateBackend
-from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from langgraph_filesystem.state.backends.disk import grep as disk_grep
 from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.state.backends.objects.store import StoreBackend
 from langgraph_filesystem.state.backends.protocol import GlobResult, GrepResult, LsResult
+from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from tests.nodes.backends import Broken, Shelf
 from tests.nodes.test_glob import glob
 from tests.nodes.test_grep import CONTENT, grep

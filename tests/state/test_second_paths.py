@@ -14,8 +14,8 @@ from langgraph_filesystem import (
     StateBackend,
     create_filesystem_agent,
 )
-from langgraph_filesystem.state.workspace.mounts import Mounts
 from langgraph_filesystem.state.second_paths import meanings
+from langgraph_filesystem.state.workspace.mounts import Mounts
 from tests.nodes.backends import Broken, Shelf
 from tests.scripted import ScriptedModel, answers, arun, call, run, says
 

@@ -10,13 +10,13 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.state.backends import StateBackend, claims
-from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.state.backends.protocol import (
     FileDownloadResponse,
     FileUploadResponse,
     WriteResult,
 )
+from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from tests.nodes.backends import Shelf
 from tests.nodes.test_move import FILES, contents, move
 from tests.scripted import ScriptedModel, answer, answers, arun, call, run, says

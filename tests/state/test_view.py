@@ -8,8 +8,8 @@ import pytest
 from langgraph_filesystem.state.backends import StateBackend
 from langgraph_filesystem.state.backends.protocol import ReadResult
 from langgraph_filesystem.state.files import Files
-from langgraph_filesystem.state.workspace.mounts import Mount
 from langgraph_filesystem.state.view import renamed
+from langgraph_filesystem.state.workspace.mounts import Mount
 from tests.nodes.backends import Shelf
 from tests.nodes.test_filesystem import filesystem
 from tests.scripted import answer, call

@@ -13,12 +13,12 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from langgraph_filesystem.state.backends.execution.output import ERR, OUT, Output, Progress
 from langgraph_filesystem.state.errors import BackendFailed
@@ -28,6 +28,7 @@ __all__ = ("Command", "Ending", "OnOutput", "run", "run_blocking", "signal_name"
 
 OnOutput = Callable[[str], None]
 T = TypeVar("T")
+_Process = subprocess.Popen[bytes]
 
 _BOOT = """
 import sys
@@ -58,22 +59,14 @@ class Command:
     """A handle of the directory in which it starts."""
     limits: Mapping[str, int] = field(default_factory=dict)
     """See `limits.Limits`."""
-    is_sandbox: bool = False
-    """Whether `argv` sets up a sandbox first, and takes stderr and the directory as handles."""
     inputs: Mapping[int, bytes] = field(default_factory=dict)
-    """For a sandbox: contents of more open files, by their handles."""
+    """For a sandbox, whose setup program takes open files: their contents, by their handles."""
 
     def request(self) -> bytes:
         """Return it as it is sent to the supervisor."""
-        data = marshal.dumps(
-            {
-                "argv": [_encoded(word) for word in self.argv],
-                "env": {_encoded(name): _encoded(value) for name, value in self.env.items()},
-                "limits": dict(self.limits),
-                "is_sandbox": self.is_sandbox,
-                "inputs": dict(self.inputs),
-            }
-        )
+        argv = [_encoded(word) for word in self.argv]
+        env = {_encoded(name): _encoded(value) for name, value in self.env.items()}
+        data = marshal.dumps((argv, env, dict(self.limits), dict(self.inputs)))
         return len(data).to_bytes(8, "big") + data
 
 
@@ -96,13 +89,19 @@ async def run(
     command: Command, output: Output, *, timeout: float, on_output: OnOutput | None = None
 ) -> Ending:
     """Run a command, and return how it ended when nothing of it is left."""
-    started: list[_Ends] = []
-    try:
-        await change_in_thread(lambda: started.append(_start(command.directory)))
-        return await _Running(started[0], output, on_output).ended(command, timeout)
-    finally:
-        for ends in started:
-            ends.close()
+    control, other = socket.socketpair()
+    control.setblocking(False)
+    started: list[_Process] = []
+    with control, other:
+        try:
+            start = partial(_start, other.fileno(), command.directory)
+            await change_in_thread(lambda: started.append(start()))
+            other.close()
+            return await _Running(started[0], control, output, on_output).ended(command, timeout)
+        finally:
+            control.close()
+            for process in started:
+                _close(process)
 
 
 def run_blocking(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -130,15 +129,24 @@ def signal_name(number: int) -> str:
 class _Running:
     """One command that runs, as the event loop sees it."""
 
-    def __init__(self, ends: "_Ends", output: Output, on_output: OnOutput | None) -> None:
+    def __init__(
+        self,
+        process: _Process,
+        control: socket.socket,
+        output: Output,
+        on_output: OnOutput | None,
+    ) -> None:
+        self._process = process
+        self._control = control
         self._output = output
         self._on_output = on_output
         self._progress = Progress() if on_output else None
         self._fresh = asyncio.Event()
         self._said = bytearray()
-        self._ends = ends
-        self._supervisor = _Reader(ends.control.fileno(), self._said.extend)
-        self._streams = [_Reader(ends.out, self._take(OUT)), _Reader(ends.err, self._take(ERR))]
+        self._supervisor = _Reader(control.fileno(), self._said.extend)
+        self._streams = [
+            _Reader(pipe.fileno(), self._take(stream)) for stream, pipe in _pipes(process)
+        ]
 
     async def ended(self, command: Command, timeout: float) -> Ending:
         """Wait for the end, or bring it about."""
@@ -168,7 +176,7 @@ class _Running:
             async with asyncio.timeout(timeout) as limit:
                 with contextlib.suppress(ConnectionError):  # then it is over, which is seen below
                     loop = asyncio.get_running_loop()
-                    await loop.sock_sendall(self._ends.control, command.request())
+                    await loop.sock_sendall(self._control, command.request())
                 first = {self._supervisor.ended, reports}
                 await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
                 if reports.done():
@@ -182,13 +190,13 @@ class _Running:
         """End what still runs, and take what it had printed."""
         reports.cancel()
         with contextlib.suppress(OSError):  # it may have ended
-            self._ends.control.shutdown(socket.SHUT_WR)
-            self._ends.process.send_signal(signal.SIGCONT)  # a command may have stopped it
+            self._control.shutdown(socket.SHUT_WR)
+            self._process.send_signal(signal.SIGCONT)  # a command may have stopped it
         await asyncio.wait({self._supervisor.ended, reports}, timeout=_PATIENCE)
         if self._supervisor.ended.done():
-            self._ends.process.wait()  # it has closed its handles, so it is about to exit
+            self._process.wait()  # it has closed its handles, so it is about to exit
         else:
-            self._ends.process.kill()
+            self._process.kill()
         await asyncio.wait({stream.ended for stream in self._streams}, timeout=_DRAIN)
 
     def _take(self, stream: int) -> Callable[[bytes], None]:
@@ -265,59 +273,39 @@ class _Reader:
             self.stop()
 
 
-@dataclass(frozen=True)
-class _Ends:
-    """Our side of a supervisor."""
-
-    process: "subprocess.Popen[bytes]"
-    control: socket.socket
-    """What to run goes there, and how it ended comes back. Closed, it ends the command."""
-    out: int
-    err: int
-
-    def close(self) -> None:
-        """Let go of everything; if something still runs, it ends."""
-        self.control.close()
-        os.close(self.out)
-        os.close(self.err)
-        # It ends in a moment, if it has not. Nobody can await that who was cancelled meanwhile.
-        if self.process.poll() is None:
-            threading.Thread(target=self.process.wait, daemon=True).start()
-
-
-def _start(directory: int) -> _Ends:
-    """Start a supervisor that waits for a command."""
-    with contextlib.ExitStack() as theirs, contextlib.ExitStack() as on_failure:
-        control, other = socket.socketpair()
-        on_failure.enter_context(control)
-        theirs.enter_context(other)
-        ours, handles = [], [other.fileno()]
-        for _ in (OUT, ERR):
-            read, write = os.pipe()
-            on_failure.callback(os.close, read)
-            theirs.callback(os.close, write)
-            os.set_blocking(read, False)
-            ours.append(read)
-            handles.append(write)
-        control.setblocking(False)
-        process = _spawn([*handles, directory])
-        on_failure.pop_all()
-        return _Ends(process, control, *ours)
-
-
-def _spawn(handles: Sequence[int]) -> "subprocess.Popen[bytes]":
+def _start(control: int, directory: int) -> _Process:
+    """Start a supervisor, which waits for what to run."""
     if not sys.executable:
         raise BackendFailed("No command can be run: `sys.executable` names no Python.")
-    numbers = [str(number) for number in (os.getpid(), *handles)]
-    return subprocess.Popen(
+    handles = (control, directory)
+    numbers = (str(number) for number in (os.getpid(), *handles))
+    process = subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", _BOOT, _PACKAGES, *numbers],
         env={name: os.environ[name] for name in _KEPT if name in os.environ},
         pass_fds=handles,
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
         start_new_session=True,  # or Ctrl-C in a terminal would end it before it can end others
     )
+    for _, pipe in _pipes(process):
+        os.set_blocking(pipe.fileno(), False)
+    return process
+
+
+def _pipes(process: _Process) -> Iterator[tuple[int, IO[bytes]]]:
+    for stream, pipe in ((OUT, process.stdout), (ERR, process.stderr)):
+        assert pipe is not None
+        yield stream, pipe
+
+
+def _close(process: _Process) -> None:
+    for _, pipe in _pipes(process):
+        pipe.close()
+    # If it has not ended yet, it soon will, and a caller who was cancelled can't await it.
+    if process.poll() is None:
+        threading.Thread(target=process.wait, daemon=True).start()
 
 
 def _end_group(leader: int) -> None:

@@ -135,7 +135,6 @@ class SandboxStore(ShellStore):
             {ROOT_VARIABLE: self._root, **self._env},
             directory,
             self._limits(),
-            is_sandbox=True,
             inputs=layout.inputs(),
         )
 

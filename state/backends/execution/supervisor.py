@@ -49,78 +49,80 @@ _libc = ctypes.CDLL(None)
 
 
 def main() -> None:
-    """Supervise one command. The arguments: the agent's process, and four open handles."""
-    agent, *handles = (int(word) for word in sys.argv[2:])
-    for handle in handles:
-        os.set_inheritable(handle, False)
+    """Supervise one command. The arguments: the agent's process, a socket to it, a directory."""
+    agent, control, directory = (int(word) for word in sys.argv[2:])
+    os.set_inheritable(control, False)
+    os.set_inheritable(directory, False)
     _reset_signals()
     try:
-        Supervisor(agent, *handles).run()
+        Supervisor(agent, control, directory).run()
     finally:
-        os._exit(0)
+        os._exit(0)  # without a word: our stderr is that of the command
 
 
 class Supervisor:
     """One command, from its start until nothing of it is left."""
 
-    def __init__(self, agent: int, control: int, out: int, err: int, directory: int) -> None:
+    def __init__(self, agent: int, control: int, directory: int) -> None:
+        self._agent = _open_process(agent)
         self._control = control
-        self._files = {0: os.open(os.devnull, os.O_RDWR), 1: out, 2: err}
         self._directory = directory
         self._notes, self._note = os.pipe()
         self._events, self._event = os.pipe()
-        self._agent = _open_process(agent)
-        self._limits: Limits = {}
         self._said = b""
+        """What came as events: the process of the command, then its exit status."""
+        self._argv: list[bytes] = []
+        self._env: dict[bytes, bytes] = {}
+        self._limits: Limits = {}
+        self._inputs: dict[int, bytes] = {}
 
     def run(self) -> None:
         """Start the command, wait for its end, end what is left, and report."""
-        request = self._request()
-        if request is None:
+        if not self._read_request():
             return  # the agent died before it had said what to do
-        self._limits = request["limits"]
         _become_subreaper()
-        self._start(request)
+        self._start()
         exceeded = self._wait()
         left = self._end_all()
         self._report(exceeded, left)
 
-    def _request(self) -> dict[str, object] | None:
+    def _read_request(self) -> bool:
         """Read what to run. The size comes first: the socket stays open for as long as we live."""
         data = b""
         while len(data) < 8 or len(data) < 8 + int.from_bytes(data[:8], "big"):
             piece = os.read(self._control, 65_536)
             if not piece:
-                return None
+                return False
             data += piece
-        request: dict[str, object] = marshal.loads(data[8:])
-        return request
+        self._argv, self._env, self._limits, self._inputs = marshal.loads(data[8:])
+        return True
 
-    def _start(self, request: dict[str, object]) -> None:
+    def _start(self) -> None:
         supervisor = os.getpid()
         if os.fork() == 0:
             try:
                 _die_with(supervisor)
                 _become_subreaper()
-                self._be_parent(request)
+                self._be_parent()
             finally:
                 os._exit(1)
-        for handle in (*self._files.values(), self._directory, self._note, self._event):
+        # What we hold open here would keep the agent from seeing the end of the output.
+        for handle in (1, 2, self._directory, self._note, self._event):
             os.close(handle)
 
-    def _be_parent(self, request: dict[str, object]) -> None:
+    def _be_parent(self) -> None:
         """Start the command, collect whatever ends, and pass on how the command ended."""
         parent = os.getpid()
         command = os.fork()
         if command == 0:
             try:
                 _die_with(parent)
-                self._be_command(request)
+                self._be_command()
             except OSError as error:
                 os.write(self._note, f"exec: {error.strerror}".encode())
             finally:
                 os._exit(127)
-        for handle in (*self._files.values(), self._directory, self._note, self._control):
+        for handle in (1, 2, self._directory, self._note, self._control):
             os.close(handle)
         while True:
             pid, status = os.wait()
@@ -128,23 +130,18 @@ class Supervisor:
                 os.write(self._event, b"%d\n" % os.waitstatus_to_exitcode(status))
                 os._exit(0)
 
-    def _be_command(self, request: dict[str, object]) -> None:
+    def _be_command(self) -> None:
         os.setsid()
-        # Said before the command begins: should it kill all of us at once, the agent knows what to
-        # end.
+        # Said before the command begins: should it kill both of us at once, the agent knows which
+        # processes to end.
         for handle in (self._control, self._event):
             os.write(handle, b"%d\n" % os.getpid())
         os.fchdir(self._directory)
         limit_process(self._limits)
-        files = dict(self._files)
-        if request["is_sandbox"]:
-            files |= {2: self._note, STDERR: self._files[2], DIRECTORY: self._directory}
-            inputs: dict[int, bytes] = request["inputs"]  # type: ignore[assignment]
-            files |= {number: _memory_file(data) for number, data in inputs.items()}
-        _put_in_place(files)
-        argv: list[bytes] = request["argv"]  # type: ignore[assignment]
-        env: dict[bytes, bytes] = request["env"]  # type: ignore[assignment]
-        os.execve(argv[0], argv, env)
+        if self._inputs:
+            files = {2: self._note, STDERR: 2, DIRECTORY: self._directory}
+            _put_in_place(files | {n: _memory_file(data) for n, data in self._inputs.items()})
+        os.execve(self._argv[0], self._argv, self._env)
 
     def _wait(self) -> str | None:
         """Wait until the command has ended or is to end; return the limit that it exceeded."""

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from langgraph_filesystem.state.backends.protocol import Outcome
+from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from tests.nodes.backends import Shelf
 from tests.state.test_effects import Keyed
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from langgraph_filesystem.state.backends.protocol import Backend, CommandBackend
 from langgraph_filesystem.state.backends.state import StateBackend
 from langgraph_filesystem.state.files import Files
+from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from langgraph_filesystem.testing import Applied
 from tests.nodes.backends import Broken, PlainShell, Shelf, Shell
 from tests.nodes.test_move import contents, move

@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from langgraph_filesystem.state.backends.file_store import Query
 from langgraph_filesystem.state.backends.protocol import ContextLine, GrepMatch
-from langgraph_filesystem.state.errors import PatternRefused
-from langgraph_filesystem.state.lines import cut_lines
 from langgraph_filesystem.state.backends.regex_child import (
     RegexChild,
     RegexFailed,
@@ -24,8 +23,9 @@ from langgraph_filesystem.state.backends.regex_child import (
     might_backtrack,
     rows_matching,
 )
-from langgraph_filesystem.state.backends.file_store import Query
 from langgraph_filesystem.state.backends.search import cut_line, locate, search
+from langgraph_filesystem.state.errors import PatternRefused
+from langgraph_filesystem.state.lines import cut_lines
 from tests.state.backends.disks import children, open_handles
 
 GREP = shutil.which("grep")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from langgraph_filesystem.state.backends.disk.walk import find_files
 from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.state.backends.disk.jail import RESERVED, TEMPORARY, Jail
+from langgraph_filesystem.state.backends.disk.walk import find_files
 from langgraph_filesystem.state.errors import FileNotFound, NotDirectory, PatternRefused
 from langgraph_filesystem.state.globs import compile_glob
 from tests.nodes.test_glob import glob

@@ -16,19 +16,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from langgraph_filesystem.state.backends.disk import grep as grep_module
+from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.state.backends.disk.grep import grep
+from langgraph_filesystem.state.backends.disk.jail import RESERVED, TEMPORARY, Jail
 from langgraph_filesystem.state.backends.disk.ripgrep import (
     RipgrepFailed,
     find_candidates,
     find_ripgrep,
     understands,
 )
-from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
-from langgraph_filesystem.state.backends.disk.jail import RESERVED, TEMPORARY, Jail
-from langgraph_filesystem.state.backends.protocol import ContextLine, GrepResult, OutputMode
-from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, PatternRefused
 from langgraph_filesystem.state.backends.file_store import Query
+from langgraph_filesystem.state.backends.protocol import ContextLine, GrepResult, OutputMode
 from langgraph_filesystem.state.backends.search import search
+from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, PatternRefused
 from tests.nodes.test_grep import grep as asking
 from tests.scripted import answer
 from tests.state.backends.disks import (

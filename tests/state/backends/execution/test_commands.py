@@ -13,8 +13,8 @@ import pytest
 from blockbuster import blockbuster_ctx
 
 from langgraph_filesystem import LocalShellBackend, SandboxBackend
-from langgraph_filesystem.state.backends.execution.shell import ShellBackend
 from langgraph_filesystem.state.backends.disk.jail import RESERVED
+from langgraph_filesystem.state.backends.execution.shell import ShellBackend
 from langgraph_filesystem.state.backends.protocol import ExecuteResponse, Outcome
 from tests.scripted import answers, arun, call
 from tests.state.backends.execution.running import BACKENDS

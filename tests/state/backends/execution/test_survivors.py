@@ -152,7 +152,7 @@ def agent(
     kind: type, directory: Path, mark: str, how: str = "alone"
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """Run an agent that waits for a command, in a process of its own."""
-    argv = [sys.executable, "-W", "ignore", "-c", _AGENT, kind.__name__, directory, mark, how]
+    argv = [sys.executable, "-W", "ignore", "-c", _AGENT, kind.__name__, str(directory), mark, how]
     # Whoever started the tests in the background may have told them to ignore interrupts.
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)
     pipe = subprocess.PIPE
