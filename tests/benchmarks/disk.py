@@ -15,8 +15,8 @@ from functools import partial
 from statistics import median
 from typing import Any
 
-from langgraph_filesystem.state.backends.disk.ripgrep import find_ripgrep
 from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
+from langgraph_filesystem.state.backends.disk.ripgrep import find_ripgrep
 from tests.benchmarks import disk_memory
 from tests.benchmarks.contestants import peers
 from tests.benchmarks.corpus import FILES_PER_TICKET

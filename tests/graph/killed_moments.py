@@ -17,10 +17,10 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.state import copies
 from langgraph_filesystem.state.backends import claims, removal
-from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.state.backends.objects.store import StoreBackend
 from langgraph_filesystem.state.backends.state import StateBackend
+from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from tests.databases import open_database
 from tests.scripted import ScriptedModel, call, says
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from langgraph_filesystem.state.backends.disk import grep as disk_grep
 from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.state.backends.execution.sandbox import SandboxBackend
 from langgraph_filesystem.state.backends.execution.shell import LocalShellBackend
 from langgraph_filesystem.state.backends.state import StateBackend
+from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from langgraph_filesystem.testing import (
     Applied,
     BackendConformance,
