@@ -24,9 +24,9 @@ from langgraph_filesystem.state.backends.regex_child import (
     rows_matching,
 )
 from langgraph_filesystem.state.backends.search import cut_line, locate, search
+from langgraph_filesystem.state.backends.text_files import cut_lines
 from langgraph_filesystem.state.errors import PatternRefused
-from langgraph_filesystem.state.lines import cut_lines
-from tests.state.backends.disks import children, open_handles
+from tests.state.backends.disk.places import children, open_handles
 
 GREP = shutil.which("grep")
 ODD_TEXTS = {
@@ -194,7 +194,7 @@ def test_a_child_process_that_ends_says_why() -> None:
 KILLED = """
 import os, threading, time
 from langgraph_filesystem.state.backends.regex_child import RegexChild
-from tests.state.backends.disks import children
+from tests.state.backends.disk.places import children
 child = RegexChild("(a+)+$", 0, 2)
 print(*children(), flush=True)
 threading.Thread(target=child.rows_matching, args=[["a" * 60 + "b"]]).start()

@@ -16,7 +16,14 @@ from langgraph_filesystem.state.errors import FileNotFound, NotDirectory, Patter
 from langgraph_filesystem.state.globs import compile_glob
 from tests.nodes.test_glob import glob
 from tests.scripted import answer
-from tests.state.backends.disks import Place, fast_place, nested, open_handles, unprivileged, write
+from tests.state.backends.disk.places import (
+    Place,
+    fast_place,
+    nested,
+    open_handles,
+    unprivileged,
+    write,
+)
 
 
 def touch(root: Path, *names: str) -> None:

@@ -31,7 +31,7 @@ from langgraph_filesystem.state.backends.search import search
 from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, PatternRefused
 from tests.nodes.test_grep import grep as asking
 from tests.scripted import answer
-from tests.state.backends.disks import (
+from tests.state.backends.disk.places import (
     NOBODY,
     Place,
     children,

@@ -14,19 +14,19 @@ from blockbuster import blockbuster_ctx
 
 from langgraph_filesystem import LocalShellBackend, SandboxBackend
 from langgraph_filesystem.state.backends.disk.jail import RESERVED
-from langgraph_filesystem.state.backends.execution.shell import ShellBackend
 from langgraph_filesystem.state.backends.protocol import ExecuteResponse, Outcome
+from langgraph_filesystem.state.backends.public import CommandMethods
 from tests.scripted import answers, arun, call
 from tests.state.backends.execution.running import BACKENDS
 
 
 @pytest.fixture(params=BACKENDS)
-def shell(request: pytest.FixtureRequest, tmp_path: Path) -> ShellBackend:
-    backend: ShellBackend = request.param(tmp_path)
+def shell(request: pytest.FixtureRequest, tmp_path: Path) -> CommandMethods:
+    backend: CommandMethods = request.param(tmp_path)
     return backend
 
 
-def test_a_status_and_a_signal_are_told_apart(shell: ShellBackend) -> None:
+def test_a_status_and_a_signal_are_told_apart(shell: CommandMethods) -> None:
     cases = {
         "exit 0": (0, None),
         "exit 3": (3, None),
@@ -45,7 +45,7 @@ def test_a_status_and_a_signal_are_told_apart(shell: ShellBackend) -> None:
         assert not response.timed_out
 
 
-def test_commands_are_told_where_the_directory_is(shell: ShellBackend) -> None:
+def test_commands_are_told_where_the_directory_is(shell: CommandMethods) -> None:
     assert shell.write("/sub/a b.txt", "text\n").error is None
     for placed in (shell, shell.mounted_at("/repo")):
         assert placed.execute('cd / && cat "$FILES_ROOT/sub/a b.txt"').output == "text\n"
@@ -59,7 +59,7 @@ def test_a_variable_of_that_name_can_be_given(kind: Any, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("make", ["ln -s /etc {}", "echo x > {}", "mkfifo {}"])
 def test_what_a_command_puts_in_the_place_of_our_journal_leads_nowhere(
-    shell: ShellBackend, make: str, tmp_path: Path
+    shell: CommandMethods, make: str, tmp_path: Path
 ) -> None:
     assert shell.execute(make.format(RESERVED)).exit_code == 0
     assert shell.execute("echo on").output == "on\n"
@@ -89,7 +89,7 @@ def test_a_command_that_can_not_be_run_is_an_answer_that_says_why(
     assert said in response.output
 
 
-def test_the_longest_command_is_run(shell: ShellBackend) -> None:
+def test_the_longest_command_is_run(shell: CommandMethods) -> None:
     response = shell.execute(f"echo {'x' * 130_987} | wc -c")
     assert response.output == "130988\n"
 
@@ -114,7 +114,7 @@ def test_a_file_that_a_command_writes_can_be_limited(kind: Any, tmp_path: Path) 
 
 
 async def test_a_command_that_ended_is_remembered_with_what_it_printed(
-    shell: ShellBackend,
+    shell: CommandMethods,
 ) -> None:
     assert shell.recall("thread.message.0") is None
     response = await shell.aexecute("echo once >> log; cat log; exit 4", once="thread.message.0")
@@ -129,7 +129,7 @@ async def test_a_command_that_ended_is_remembered_with_what_it_printed(
     assert shell.recall("thread.message.0") is None
 
 
-async def test_a_command_that_was_cut_short_is_known_to_have_begun(shell: ShellBackend) -> None:
+async def test_a_command_that_was_cut_short_is_known_to_have_begun(shell: CommandMethods) -> None:
     running = asyncio.create_task(shell.aexecute("touch begun; sleep 600", once="t.m.0"))
     while not (await asyncio.to_thread(shell.ls, "/")).entries:
         await asyncio.sleep(0.05)
@@ -140,7 +140,7 @@ async def test_a_command_that_was_cut_short_is_known_to_have_begun(shell: ShellB
     assert shell.recall("t.m.0") == Outcome(finished=False)
 
 
-def test_a_command_that_can_not_be_noted_is_not_run(shell: ShellBackend) -> None:
+def test_a_command_that_can_not_be_noted_is_not_run(shell: CommandMethods) -> None:
     with pytest.raises(ValueError, match="can't be a part of the key"):
         shell.execute("touch made", once="../../etc.x.0")
     assert all(entry["path"] != "/made" for entry in shell.ls("/").entries or ())
@@ -178,7 +178,7 @@ def test_a_directory_that_is_missing_is_a_mistake(kind: Any, tmp_path: Path) -> 
         kind(tmp_path / "missing")
 
 
-def test_a_command_runs_from_any_thread_and_within_a_loop(shell: ShellBackend) -> None:
+def test_a_command_runs_from_any_thread_and_within_a_loop(shell: CommandMethods) -> None:
     found: list[str] = []
 
     async def within() -> None:
@@ -206,7 +206,7 @@ def test_a_loop_of_the_thread_stays_its_loop(tmp_path: Path) -> None:
         loop.close()
 
 
-async def test_nothing_blocks_the_event_loop(shell: ShellBackend) -> None:
+async def test_nothing_blocks_the_event_loop(shell: CommandMethods) -> None:
     with blockbuster_ctx():
         flood = shell.aexecute("yes | head -c 1000000", on_output=lambda _: None, once="t.m.0")
         assert (await flood).truncated
@@ -226,7 +226,7 @@ async def test_a_mount_at_the_root_does_not_block_the_event_loop(kind: Any, tmp_
     assert "text" in read
 
 
-async def test_many_commands_leave_nothing_open(shell: ShellBackend) -> None:
+async def test_many_commands_leave_nothing_open(shell: CommandMethods) -> None:
     async def count() -> int:
         await asyncio.gather(*(shell.aexecute(f"echo {n}", timeout=600) for n in range(20)))
         with contextlib.suppress(asyncio.TimeoutError):
@@ -240,7 +240,7 @@ async def test_many_commands_leave_nothing_open(shell: ShellBackend) -> None:
             assert Path("/proc", pid, "stat").read_text().split(") ")[1][0] != "Z"
 
 
-async def test_output_is_reported_while_the_command_runs(shell: ShellBackend) -> None:
+async def test_output_is_reported_while_the_command_runs(shell: CommandMethods) -> None:
     reports: list[str] = []
     # It goes on when its first line was reported: were that not so, it would never end.
     command = "echo first; until [ -e go ]; do sleep 0.05; done; yes | head -c 3000000; echo last"

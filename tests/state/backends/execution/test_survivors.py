@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from langgraph_filesystem import LocalShellBackend
-from langgraph_filesystem.state.backends.execution.shell import ShellBackend
+from langgraph_filesystem.state.backends.public import CommandMethods
 from tests.scripted import answer, call
 from tests.state.backends.execution.running import BACKENDS, alive, marker, wait_for_end
 
@@ -36,8 +36,8 @@ MOST = 60
 
 
 @pytest.fixture(params=BACKENDS)
-def shell(request: pytest.FixtureRequest, tmp_path: Path) -> ShellBackend:
-    backend: ShellBackend = request.param(tmp_path)
+def shell(request: pytest.FixtureRequest, tmp_path: Path) -> CommandMethods:
+    backend: CommandMethods = request.param(tmp_path)
     return backend
 
 
@@ -62,7 +62,7 @@ class Watched:
             self.ready.set()
 
 
-async def test_nothing_survives_when_a_command_ends(shell: ShellBackend) -> None:
+async def test_nothing_survives_when_a_command_ends(shell: CommandMethods) -> None:
     watched = Watched()
     # A moment, so that what is alive can be counted before all of it ends.
     command = forest(watched.mark, "sleep 1; exit 7")
@@ -72,7 +72,7 @@ async def test_nothing_survives_when_a_command_ends(shell: ShellBackend) -> None
     assert alive(watched.mark) == []
 
 
-async def test_nothing_survives_when_its_time_is_up(shell: ShellBackend) -> None:
+async def test_nothing_survives_when_its_time_is_up(shell: CommandMethods) -> None:
     watched = Watched()
     tree = f"setsid sleep {watched.mark} & (sleep {watched.mark} &)"
     command = f"{tree}; echo ready; sleep {watched.mark}"
@@ -84,7 +84,7 @@ async def test_nothing_survives_when_its_time_is_up(shell: ShellBackend) -> None
 
 
 @pytest.mark.parametrize("times", [1, 2])
-async def test_nothing_survives_when_it_is_cancelled(shell: ShellBackend, times: int) -> None:
+async def test_nothing_survives_when_it_is_cancelled(shell: CommandMethods, times: int) -> None:
     watched = Watched()
     command = forest(watched.mark, f"sleep {watched.mark}")
     running = asyncio.create_task(shell.aexecute(command, on_output=watched))
@@ -102,7 +102,7 @@ async def test_nothing_survives_when_it_is_cancelled(shell: ShellBackend, times:
     assert left == []
 
 
-async def test_nothing_survives_an_error_of_who_listens(shell: ShellBackend) -> None:
+async def test_nothing_survives_an_error_of_who_listens(shell: CommandMethods) -> None:
     mark = marker()
 
     def listen(text: str) -> None:
@@ -113,7 +113,7 @@ async def test_nothing_survives_an_error_of_who_listens(shell: ShellBackend) -> 
     assert alive(mark) == []
 
 
-def test_nothing_survives_when_the_event_loop_is_closed_under_it(shell: ShellBackend) -> None:
+def test_nothing_survives_when_the_event_loop_is_closed_under_it(shell: CommandMethods) -> None:
     mark = marker()
     loop = asyncio.new_event_loop()
     running = shell.aexecute(f"setsid sleep {mark} & sleep {mark}")
