@@ -95,6 +95,8 @@ class Move:
         """Move it, or go on with a move that was interrupted."""
         self._check_paths()
         has_moved = self.journal.has_moved(self.once, self.end)
+        if self.once is not None and has_moved and self.journal.recall(self.once):
+            return self._result(None)  # it has ended: what is at the source now is new
         try:
             with self.of_source(self.start):
                 place = find_place(self.source, self.start)

@@ -183,7 +183,10 @@ class TestMove:
         assert run_sync(two.target.recall(KEY)) is None
         two.move("/d", "/e", KEY)
         assert run_sync(two.target.recall(KEY)) == DONE
+        (two.one / "d").mkdir()  # a later call may have made it again
+        (two.one / "d" / "f").write_text("text")
         assert two.move("/d", "/e", KEY).files == 1  # as if the answer had been lost
+        assert names(two.one) == ["d", "d/f"]
         (two.other / "e").rename(two.other / "away")
         assert run_sync(two.target.recall(KEY)) is None
         (two.other / "e").write_text("of others")
