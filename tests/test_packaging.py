@@ -26,7 +26,6 @@ MAY_IMPORT = {
     "state": ("langgraph_filesystem.state",),
 }
 SOURCES = sorted(path.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*.py"))
-CODE = [path for path in SOURCES if path.stem not in ("__init__", "__main__")]
 
 BUILD_WHEEL = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
 
@@ -87,15 +86,10 @@ def test_constraints_are_pins_and_nothing_else() -> None:
 )
 def test_module_exports_what_it_names(path: Path) -> None:
     module = importlib.import_module(module_name(path))
-    exported = getattr(module, "__all__", None)
+    # A package may have nothing but a docstring.
+    exported = getattr(module, "__all__", () if path.stem == "__init__" else None)
     assert isinstance(exported, tuple)
     assert [name for name in exported if not hasattr(module, name)] == []
-
-
-@pytest.mark.parametrize("path", CODE, ids=str)
-def test_module_has_its_tests(path: Path) -> None:
-    mirror = Path("tests") / path.with_name(f"test_{path.name}")
-    assert (ROOT / mirror).exists(), f"{path} has no {mirror}"
 
 
 def test_every_directory_of_tests_is_a_package() -> None:

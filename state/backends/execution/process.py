@@ -302,7 +302,7 @@ def _pipes(process: _Process) -> Iterator[tuple[int, IO[bytes]]]:
 def _close(process: _Process) -> None:
     for _, pipe in _pipes(process):
         pipe.close()
-    # If it has not ended yet, it does so in a moment, and a caller who was cancelled can't await it.
+    # If it has not ended yet, it will in a moment; a caller who was cancelled can't await that.
     if process.poll() is None:
         threading.Thread(target=process.wait, daemon=True).start()
 

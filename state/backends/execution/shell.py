@@ -134,7 +134,9 @@ class ShellBackend(FilesystemBackend):
             return ExecuteResponse(f"{invalid}\n", _NOT_RUN)
         if once is not None:
             await asyncio.to_thread(self._begin, once, command)
-        response = await self._run(command, timeout or self._timeout, on_output)
+        output, seconds = Output(self._max_output), timeout or self._timeout
+        ending = await self._ending(command, seconds, output, on_output)
+        response = self._response(ending, seconds, output)
         if once is not None:
             await asyncio.to_thread(self._end, once, command, response)
         return response
@@ -171,13 +173,6 @@ class ShellBackend(FilesystemBackend):
         if code is None or code >= 0:
             return code, None, ""
         return None, signal_name(-code), ""
-
-    async def _run(
-        self, command: str, timeout: float, on_output: OnOutput | None
-    ) -> ExecuteResponse:
-        output = Output(self._max_output)
-        ending = await self._ending(command, timeout, output, on_output)
-        return self._response(ending, timeout, output)
 
     async def _ending(
         self, command: str, timeout: float, output: Output, on_output: OnOutput | None = None
