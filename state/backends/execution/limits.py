@@ -72,16 +72,21 @@ class Watch:
 def _in_memory_files(pids: list[int]) -> int:
     """Return the size of files that exist in memory only and that no other limit counts."""
     sizes: dict[int, int] = {}
-    for pid in pids:
+    for path in (path for pid in pids for path in _handles_of(pid)):
         try:
-            for name in os.listdir(f"/proc/{pid}/fd"):
-                path = f"/proc/{pid}/fd/{name}"
-                if os.readlink(path).startswith("/memfd:"):
-                    status = os.stat(path)
-                    sizes[status.st_ino] = status.st_blocks * 512
-        except OSError:  # the process or the file is gone
+            if os.readlink(path).startswith("/memfd:"):
+                status = os.stat(path)
+                sizes[status.st_ino] = status.st_blocks * 512
+        except OSError:  # it was closed
             continue
     return sum(sizes.values())
+
+
+def _handles_of(pid: int) -> list[str]:
+    try:
+        return [f"/proc/{pid}/fd/{name}" for name in os.listdir(f"/proc/{pid}/fd")]
+    except OSError:  # the process has ended
+        return []
 
 
 def _proportional(pid: int) -> int:

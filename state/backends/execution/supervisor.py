@@ -152,7 +152,8 @@ class Supervisor:
         watch: Watch | None = None
         ticks = 0
         while True:
-            for handle, _ in poll.poll(_tick(ticks) if watch else None):
+            tick = _TICK if ticks < _FIRST_TICKS else _SLOW_TICK
+            for handle, _ in poll.poll(tick if watch else None):
                 if handle != self._events:
                     return None  # the agent says so, or is gone
                 data = os.read(self._events, 4096)
@@ -250,10 +251,6 @@ def _has_children() -> bool:
     except ChildProcessError:
         return False
     return True
-
-
-def _tick(ticks: int) -> int:
-    return _TICK if ticks < _FIRST_TICKS else _SLOW_TICK
 
 
 def _memory_file(data: bytes) -> int:
