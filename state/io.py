@@ -54,7 +54,9 @@ def awaiting() -> Iterator[None]:
     try:
         yield
     finally:
-        _is_sync.reset(token)
+        # A coroutine that is thrown away with its event loop is closed in another context.
+        with contextlib.suppress(ValueError):
+            _is_sync.reset(token)
 
 
 def is_sync() -> bool:

@@ -118,7 +118,9 @@ class Mounts:
                     f"The mount {prefix!r} is neither a backend nor a function that makes one: "
                     f"{backend!r}."
                 )
-            found[normal] = Mount(normal, backend)
+            found[normal] = mount = Mount(normal, backend)
+            # A backend that can't be mounted there should say so when the graph is built.
+            _ = mount.capabilities
         found.setdefault("/", Mount("/", StateBackend()))
         self.all = tuple(sorted(found.values(), key=lambda mount: -len(mount.prefix)))
         """All mounts, the longest prefix first."""

@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from langgraph_filesystem import LocalShellBackend, SandboxBackend
-from langgraph_filesystem.state.workspace.mounts import Mounts
+from langgraph_filesystem.state.backends.file_store import MountContext
 
 BACKENDS = (LocalShellBackend, SandboxBackend)
 _numbers = itertools.count(1)
 
 
 def mounted(directory: Path, prefix: str, **options: Any) -> SandboxBackend:
-    """Return a sandbox as the graph has it at a prefix."""
-    backend = Mounts({prefix: SandboxBackend(directory, **options)}).locate(prefix).backend
-    assert isinstance(backend, SandboxBackend)
-    return backend
+    """Return a sandbox whose public methods work as if it were mounted at a prefix."""
+    box = SandboxBackend(directory, **options)
+    return box.bound_to(box.open(MountContext(prefix)))
 
 
 def marker() -> str:

@@ -14,6 +14,7 @@ from blockbuster import blockbuster_ctx
 
 from langgraph_filesystem import LocalShellBackend, SandboxBackend
 from langgraph_filesystem.state.backends.disk.jail import RESERVED
+from langgraph_filesystem.state.backends.file_store import MountContext
 from langgraph_filesystem.state.backends.protocol import ExecuteResponse, Outcome
 from langgraph_filesystem.state.backends.public import CommandMethods
 from tests.scripted import answers, arun, call
@@ -47,8 +48,9 @@ def test_a_status_and_a_signal_are_told_apart(shell: CommandMethods) -> None:
 
 def test_commands_are_told_where_the_directory_is(shell: CommandMethods) -> None:
     assert shell.write("/sub/a b.txt", "text\n").error is None
-    for placed in (shell, shell.mounted_at("/repo")):
-        assert placed.execute('cd / && cat "$FILES_ROOT/sub/a b.txt"').output == "text\n"
+    for prefix in ("/", "/repo"):
+        mounted = shell.bound_to(shell.open(MountContext(prefix)))
+        assert mounted.execute('cd / && cat "$FILES_ROOT/sub/a b.txt"').output == "text\n"
 
 
 @pytest.mark.parametrize("kind", BACKENDS)
@@ -174,7 +176,7 @@ def test_a_mistake_is_one_where_the_backend_is_made(
 
 @pytest.mark.parametrize("kind", BACKENDS)
 def test_a_directory_that_is_missing_is_a_mistake(kind: Any, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="is no directory to work in"):
+    with pytest.raises(ValueError, match="can't be used as a directory"):
         kind(tmp_path / "missing")
 
 
@@ -215,14 +217,15 @@ async def test_nothing_blocks_the_event_loop(shell: CommandMethods) -> None:
 @pytest.mark.parametrize("kind", BACKENDS)
 async def test_a_mount_at_the_root_does_not_block_the_event_loop(kind: Any, tmp_path: Path) -> None:
     shell = kind(tmp_path)
+    root = shell.open(MountContext()).capabilities.command_root
     with blockbuster_ctx():
         state = await arun(
             call("execute", command="echo text > a.txt; realpath a.txt"),
-            call("read_file", file_path=f"{shell.place}/a.txt"),
+            call("read_file", file_path=f"{root}/a.txt"),
             mounts={"/": shell},
         )
     printed, read = (reply.text for reply in answers(state))
-    assert printed == f"{shell.place}/a.txt\n[exit status 0]"
+    assert printed == f"{root}/a.txt\n[exit status 0]"
     assert "text" in read
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from langgraph_filesystem import SandboxBackend
+from langgraph_filesystem.state.backends.file_store import MountContext
 from langgraph_filesystem.state.workspace.mounts import Mounts
 from tests.scripted import answer, answers, call, run
 from tests.state.backends.execution.running import alive, marker, mounted
@@ -202,9 +203,8 @@ def test_a_factory_is_told_where_it_is_mounted_too(host: Path) -> None:
 
 def test_one_backend_can_have_two_mounts(host: Path) -> None:
     box = SandboxBackend(host / "root")
-    mounts = Mounts({"/a": box, "/b": box})
-    places = [mounts.locate(prefix).backend.execute("pwd").output for prefix in ("/a", "/b")]
-    assert places == ["/a\n", "/b\n"]
+    places = [box.open(MountContext(prefix)) for prefix in ("/a", "/b")]
+    assert [box.bound_to(place).execute("pwd").output for place in places] == ["/a\n", "/b\n"]
     assert box.execute("pwd").output == "/workspace\n"
 
 
