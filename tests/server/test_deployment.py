@@ -51,7 +51,7 @@ def made(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     """Run `make dev` in a directory of its own, with the Python of the tests."""
     directory = tmp_path / "served"
     directory.mkdir()
-    variables = ["DEV=", f"BIN={Path(sys.executable).parent}", f"SERVE_IN={directory}"]
+    variables = ["SERVER=", f"BIN={Path(sys.executable).parent}", f"SERVE_IN={directory}"]
     log = tmp_path / "make.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
