@@ -76,7 +76,8 @@ def evict_node(built: Settings, operations: Collection[str] = ("read_file", "gre
         ]
         return {"messages": replaced, **filesystem.updates()}
 
-    return Node("evict", act)
+    # It writes where the operations write, and every graph with a filesystem has it.
+    return Node("evict", act, reaches_outside=built.reaches_outside)
 
 
 def after_evict(then: str, end: str, return_direct: Collection[str] = ()) -> Edge:

@@ -1,44 +1,49 @@
 """Effects outside the state happen once, whatever is killed and run again.
 
 LangGraph may run a node before the checkpoint that it runs from is stored. If the process dies
-then, the thread goes on from an earlier one and the same effect comes again under another name. So
-before a call changes anything outside the state, its checkpoints must be in the saver; and its
-backend gets a key, the same when the call is run again, under which it notes what it begins.
+then, the thread goes on from an earlier one, and the same effect comes again under another name. So
+before a call changes anything outside the state, its checkpoints must be in the saver; and the
+backend gets a key, the same when the call is run again, under which it journals what it does.
+
+A guarded graph stores each checkpoint before the next node runs (`sync` durability). The wait here
+is for graphs without a guard, and for graphs inside them.
 """
 
 import asyncio
 import hashlib
 import time
 from collections.abc import Mapping
-from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
 from langgraph_filesystem.nodes.node import Io
 from langgraph_filesystem.nodes.running import durability_of, saver_of
+from langgraph_filesystem.state.errors import FilesystemError
 
-__all__ = ("Once",)
+__all__ = ("UNSAVED", "Once")
 
+UNSAVED = "__langgraph_filesystem_unsaved"
+"""Key of `configurable` that is set inside a graph which is compiled with `checkpointer=False`."""
 _FIRST_PAUSE = 0.0005
 _LONGEST_PAUSE = 0.05
 _PATIENCE = 30.0
-"""Seconds for a checkpoint to be stored; a saver that takes longer has failed, and says so."""
-_PATIENCE_WITH_NONE = 0.5
-"""Seconds after which a graph of which nothing is stored counts as one that stores nothing."""
 
 
 class Once:
     """What a task must know to do a thing once: its checkpoints, and a key for each call."""
 
-    def __init__(self, config: RunnableConfig, io: Io) -> None:
+    def __init__(self, config: RunnableConfig, io: Io, patience: float = _PATIENCE) -> None:
         configurable = config.get("configurable") or {}
         self._io = io
-        self._saver = saver_of(config)
+        self._patience = patience
+        self._saver = None if configurable.get(UNSAVED) else saver_of(config)
         self._thread = configurable.get("thread_id")
         self._checkpoints: Mapping[str, str] = configurable.get("checkpoint_map") or {}
         self._space = str(configurable.get("checkpoint_ns") or "").rpartition("|")[0]
-        # Then the caller gives the thread up if the process dies: there is nothing to wait for.
-        self._waits = durability_of(config) != "exit"
+        durability = durability_of(config)
+        # With `exit` the caller gives the thread up if the process dies. With `sync` the checkpoint
+        # is stored before the node runs, but the parent of a graph may be `async` nevertheless.
+        self._waits = durability == "async" or (durability == "sync" and self.is_nested)
 
     @property
     def is_nested(self) -> bool:
@@ -46,7 +51,7 @@ class Once:
         return bool(self._space)
 
     def key(self, message: str, part: str) -> str | None:
-        """Return the key of a part of a message, or `None` where no run can be taken up again."""
+        """Return the key of a part of a message, or `None` where no run can be resumed."""
         if self._saver is None:
             return None
         scope = _digest(f"{self._thread}|{self._space}")
@@ -61,19 +66,17 @@ class Once:
         self._waits = False
 
     async def _stored(self, space: str, checkpoint: str) -> None:
-        place = {"thread_id": self._thread, "checkpoint_ns": space}
-        began, pause = time.monotonic(), _FIRST_PAUSE
-        while not await self._has({**place, "checkpoint_id": checkpoint}):
-            waited = time.monotonic() - began
-            if waited > _PATIENCE:
-                raise TimeoutError("the checkpoint of this step could not be stored")
-            if waited > _PATIENCE_WITH_NONE and not await self._has(place):
-                return
+        place = {"thread_id": self._thread, "checkpoint_ns": space, "checkpoint_id": checkpoint}
+        gives_up, pause = time.monotonic() + self._patience, _FIRST_PAUSE
+        while await self._io.call(self._saver, "get_tuple", {"configurable": place}) is None:
+            if time.monotonic() > gives_up:
+                raise FilesystemError(
+                    "Nothing was changed: the checkpoint of this step was not stored within "
+                    f"{self._patience:g} s. Repeat the call, or report that checkpoints can't be "
+                    "stored."
+                )
             await self._io.call(_Clock, "sleep", pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
-
-    async def _has(self, place: dict[str, Any]) -> bool:
-        return await self._io.call(self._saver, "get_tuple", {"configurable": place}) is not None
 
 
 class _Clock:

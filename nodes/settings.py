@@ -8,6 +8,7 @@ from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.answers import MAX_CHARACTERS
 from langgraph_filesystem.nodes.choices import chosen
+from langgraph_filesystem.state.backends.state import StateBackend
 from langgraph_filesystem.state.mounts import Mount, Mounts
 
 __all__ = ("CHARACTERS_PER_TOKEN", "Settings", "TokenCounter")
@@ -48,6 +49,11 @@ class Settings:
     def shells(self) -> list[Mount]:
         """Return the mounts that run commands, or may when their backend is made, from `/` down."""
         return list(self.mounts.shells)
+
+    @property
+    def reaches_outside(self) -> bool:
+        """Say whether a mount keeps files outside the state, or may when its backend is made."""
+        return any(not isinstance(mount.backend, StateBackend) for mount in self.mounts.all)
 
     @property
     def budget(self) -> int:

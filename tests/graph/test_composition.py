@@ -25,6 +25,7 @@ from langgraph_filesystem import (
     create_filesystem_agent,
     filesystem_condition,
     filesystem_node,
+    guarded,
     merge_files,
 )
 from tests.databases import emptied
@@ -765,7 +766,7 @@ async def test_flat_and_nested_forms_go_together(runs: Runs) -> None:
         "think", filesystem_condition, {"router": "router", END: "helper"}
     )
     add_filesystem(builder, then="think", tools=[shout], evict_over=100)
-    graph = builder.compile(checkpointer=runs.checkpointer)
+    graph = guarded(builder.compile(checkpointer=runs.checkpointer))
     state = await runs.invoke(graph, {**GO, "files": {"/a": "one two", "/b": "b"}, "visits": 1})
     evicted = [path for path in state["files"] if path.startswith("/large_tool_results/")]
     assert len(evicted) == 1

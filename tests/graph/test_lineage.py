@@ -6,14 +6,12 @@ import pytest
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.lineage import (
     Link,
     input_task,
     shortened,
     without_heirs,
 )
-from tests.scripted import ScriptedModel
 
 
 def links(*pairs: str) -> list[Link]:
@@ -69,23 +67,6 @@ class Adapter(BaseCheckpointSaver[Any]):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
-
-
-class Saver(InMemorySaver):
-    """A saver that knows a shorter way."""
-
-    async def aget_delta_channel_history(self, **options: Any) -> Any:
-        return "the short way"
-
-    @property
-    def way_back(self) -> Any:
-        return self.aget_delta_channel_history
-
-
-async def test_an_adapter_takes_the_short_way_when_a_graph_is_given_it() -> None:
-    adapter: Any = Adapter(Saver())
-    create_filesystem_agent(ScriptedModel()).copy(update={"checkpointer": adapter})
-    assert await adapter.aget_delta_channel_history(config={}, channels=[]) == "the short way"
 
 
 @pytest.mark.parametrize("saver", [None, True, False, InMemorySaver(), Adapter(InMemorySaver())])
