@@ -174,8 +174,8 @@ def add_nodes(
     routes = dispatch_labels(list(operations), names, settings)
     add_labelled_edges(builder, "router", dispatch_edge(), routes)
     direct = [item.name for item in tools if item.return_direct]
-    onwards = {**({end: "answered for good"} if direct else {}), then: "all answered"}
-    labels = {"router": "calls left", **onwards}
+    onwards = {**({end: "answered directly"} if direct else {}), then: "all answered"}
+    labels = {"router": "calls still unanswered", **onwards}
     add_labelled_edges(builder, "evict", after_evict(then, end, direct), labels)
     return builder
 

@@ -15,6 +15,7 @@ from langgraph_filesystem import (
     filesystem_tools,
     guarded,
 )
+from langgraph_filesystem.labels import draw_mermaid
 from tests.scripted import ScriptedModel, answers, call, says
 from tests.snapshots import assert_snapshot
 
@@ -50,7 +51,7 @@ def test_operations_answer_a_model_node_of_ones_own() -> None:
 
 
 def test_the_parent_draws_every_node_and_edge() -> None:
-    assert_snapshot("graph_parent.mmd", own_graph().get_graph().draw_mermaid())
+    assert_snapshot("graph_parent.mmd", draw_mermaid(own_graph().get_graph()))
 
 
 def test_tools_of_ones_own_run_beside_the_operations() -> None:

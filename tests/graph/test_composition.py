@@ -28,6 +28,7 @@ from langgraph_filesystem import (
     guarded,
     merge_files,
 )
+from langgraph_filesystem.labels import draw_mermaid
 from tests.databases import emptied
 from tests.graph.killed import END as LAST
 from tests.graph.runs import Runs, agent, contents, opened_runs
@@ -412,10 +413,10 @@ async def test_three_deep_changes_reach_the_top(runs: Runs) -> None:
 
 def test_xray_draws_what_is_inside() -> None:
     small = agent(operations=["ls", "edit_file"])
-    drawn = three_deep(small).compile().get_graph(xray=True).draw_mermaid()
-    assert_snapshot("graph_three_deep.mmd", drawn)
-    drawn = supervisor(small, small).compile().get_graph(xray=True).draw_mermaid()
-    assert_snapshot("graph_supervisor.mmd", drawn)
+    drawn = three_deep(small).compile().get_graph(xray=True)
+    assert_snapshot("graph_three_deep.mmd", draw_mermaid(drawn))
+    drawn = supervisor(small, small).compile().get_graph(xray=True)
+    assert_snapshot("graph_supervisor.mmd", draw_mermaid(drawn))
 
 
 # Interrupts

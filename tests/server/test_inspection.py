@@ -35,13 +35,12 @@ async def test_every_edge_is_drawn_with_its_condition(client: LangGraphClient) -
     local = deploy.graph.get_graph().edges
     assert set(edges) == {(edge.source, edge.target) for edge in local}
     conditional = {(e["source"], e["target"]) for e in drawn["edges"] if e.get("conditional")}
-    assert all(edges[pair] for pair in conditional)
-    prefixes = ", ".join(sorted({*deploy.mounted(), "/workspace"}))
-    for name in {node["id"] for node in drawn["nodes"]} & OPERATIONS.keys():
-        assert edges["router", name] == f"{name} in {prefixes}"
-        assert (name, "evict") in edges
-    assert edges["model", "router"] == "calls"
-    assert edges["model", "__end__"] == "no calls"
+    operations = {node["id"] for node in drawn["nodes"]} & OPERATIONS.keys()
+    # Every operation works in every mount here, and goes on to one node.
+    assert {pair for pair in conditional if not edges[pair]} == {("router", n) for n in operations}
+    assert {edge for edge in edges if edge[0] in operations} == {(n, "evict") for n in operations}
+    assert edges["model", "router"] == "tool calls"
+    assert edges["model", "__end__"] == "no tool calls"
 
 
 async def test_the_input_is_a_chat_with_files_that_can_be_typed_in(
