@@ -119,7 +119,9 @@ def create_filesystem_agent(
     )
     builder.add_edge(START, "prepare")
     builder.add_edge("prepare", "evict")
-    add_labelled_edges(builder, "model", after_model(end), {"router": "calls", end: "no calls"})
+    add_labelled_edges(
+        builder, "model", after_model(end), {"router": "tool calls", end: "no tool calls"}
+    )
     if end != END:
         builder.add_node(
             "respond",

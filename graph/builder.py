@@ -3,14 +3,12 @@
 Every edge is declared, so that a drawing of the graph shows every way that a run can take.
 """
 
-import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.tools import BaseTool, tool
 from langgraph.graph import END, StateGraph
 
-from langgraph_filesystem.guard import GuardedGraph, guarded
 from langgraph_filesystem.labels import (
     add_labelled_edges,
     dispatch_labels,
@@ -63,13 +61,12 @@ def add_filesystem(
         max_execute_timeout: The longest timeout, in seconds, that a command may ask for.
 
     Returns:
-        The same builder. What it compiles is `guarded`: files that are none are refused before
-        they are stored.
+        The same builder. Compile it with `guarded(builder.compile(...))`: the guard rejects invalid
+        files before they are stored, and makes sure that effects outside the state happen once.
     """
     settings = Settings(
         Mounts(mounts), evict_over, token_counter, read_before_edit, max_execute_timeout
     )
-    _guard_what_it_compiles(builder)
     return add_nodes(
         builder, working_operations(operations, settings), as_tools(tools), settings, then, end
     )
@@ -177,21 +174,10 @@ def add_nodes(
     routes = dispatch_labels(list(operations), names, settings)
     add_labelled_edges(builder, "router", dispatch_edge(), routes)
     direct = [item.name for item in tools if item.return_direct]
-    onwards = {**({end: "answered for good"} if direct else {}), then: "all answered"}
-    labels = {"router": "calls left", **onwards}
+    onwards = {**({end: "answered directly"} if direct else {}), then: "all answered"}
+    labels = {"router": "calls still unanswered", **onwards}
     add_labelled_edges(builder, "evict", after_evict(then, end, direct), labels)
     return builder
-
-
-def _guard_what_it_compiles(builder: StateGraph[Any, Any, Any, Any]) -> None:
-    """Let the builder guard its graphs: one bad input would make a thread unreadable for ever."""
-    compile = builder.compile
-
-    @functools.wraps(compile)
-    def compile_guarded(*args: Any, **options: Any) -> GuardedGraph:
-        return guarded(compile(*args, **options))
-
-    builder.compile = compile_guarded  # type: ignore[method-assign]
 
 
 def _check(

@@ -1,66 +1,150 @@
-"""A compiled graph that looks at files and messages before LangGraph stores them.
+"""The guard of a compiled graph: what LangGraph's own entry points leave to the caller.
 
-LangGraph stores an input, or an update of the state, before it hands it to the reducers. A reducer
-that refuses comes too late then: what it refused lies in the database, and is refused again at each
-read.
+- Invalid `files` and messages are rejected before they are stored. LangGraph stores an input, an
+  update or the output of a node before it calls the reducers. What a reducer rejects then is
+  rejected again at every read, and nobody can read the thread any more.
+- A `recursion_limit` allows as many turns as it does in other agents, whose turns take two
+  supersteps: the model, then its tools.
+- Where a mount reaches outside the state, a checkpoint is stored before the next node runs: one
+  that is stored later can be lost after the node has changed something.
 """
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateUpdate
 
-from langgraph_filesystem.lean import alean, lean, reports_checkpoints
+from langgraph_filesystem.nodes.node import Node
+from langgraph_filesystem.nodes.once import UNSAVED
 from langgraph_filesystem.state.channels import check_write
-from langgraph_filesystem.writers import checked_nodes
+from langgraph_filesystem.state.langgraph_internals import constructor_arguments
 
 __all__ = ("GuardedGraph", "guarded")
 
+_SUPERSTEPS_PER_TURN = 4
+"""Of this graph: `model`, `router`, an operation, `evict`."""
+_SUPERSTEPS_ELSEWHERE = 2
+"""Of other agents, for which callers choose their limits."""
+_DEFAULT_LIMIT = 9_999
+"""What LangChain's `create_agent` allows where the caller gives no limit."""
+
+
+class Supersteps(int):
+    """A limit that the guard has raised already: graphs inside take it as it is."""
+
 
 class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
-    """Refuses at the door what the reducers would refuse, and does not repeat files in events."""
+    """A graph that checks what comes in, and counts turns as other agents do."""
 
-    def stream(self, input: Any, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        """Check the input, then stream; `invoke` comes through here too."""
+    def stream(
+        self, input: Any, config: RunnableConfig | None = None, **options: Any
+    ) -> Iterator[Any]:
+        """Check the input, then stream; `invoke` calls this too."""
         _check(input)
-        events = super().stream(input, *args, **kwargs)
-        modes = kwargs.get("stream_mode") or self.stream_mode
-        return lean(events, modes) if reports_checkpoints(modes) else events
+        return super().stream(input, self._config_of(config), **self._options_of(options))
 
-    def astream(self, input: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        """Check the input, then stream; `ainvoke` comes through here too."""
+    def astream(
+        self, input: Any, config: RunnableConfig | None = None, **options: Any
+    ) -> AsyncIterator[Any]:
+        """Check the input, then stream; `ainvoke` calls this too."""
         _check(input)
-        events = super().astream(input, *args, **kwargs)
-        modes = kwargs.get("stream_mode") or self.stream_mode
-        return alean(events, modes) if reports_checkpoints(modes) else events
+        return super().astream(input, self._config_of(config), **self._options_of(options))
 
     def bulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> RunnableConfig:
-        """Check the updates, then store them; `update_state` comes through here too."""
+        """Check the updates, then store them; `update_state` calls this too."""
         _check_supersteps(supersteps)
         return super().bulk_update_state(config, supersteps)
 
     async def abulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> RunnableConfig:
-        """Check the updates, then store them; `aupdate_state` comes through here too."""
+        """Check the updates, then store them; `aupdate_state` calls this too."""
         _check_supersteps(supersteps)
         return await super().abulk_update_state(config, supersteps)
 
+    def _config_of(self, given: RunnableConfig | None) -> RunnableConfig:
+        """Return the config of a run, with a limit that counts supersteps."""
+        config: RunnableConfig = {**given} if given else {}
+        limit = config.get("recursion_limit")
+        if limit is None:
+            limit = (self.config or {}).get("recursion_limit", _DEFAULT_LIMIT)
+        if not isinstance(limit, Supersteps):
+            limit = Supersteps(limit * _SUPERSTEPS_PER_TURN // _SUPERSTEPS_ELSEWHERE)
+        config["recursion_limit"] = limit
+        if self.checkpointer is False:
+            config["configurable"] = {**config.get("configurable", {}), UNSAVED: True}
+        return config
+
+    def _options_of(self, given: dict[str, Any]) -> dict[str, Any]:
+        return given
+
+
+class DurableGraph(GuardedGraph):
+    """A guarded graph whose mounts reach outside the state: it stores, then goes on."""
+
+    def _options_of(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the options of a run, with `sync` in the place of `async` durability."""
+        is_async = given.get("durability") in (None, "async")
+        # A graph inside another one has the durability of that one, and `once` waits for both.
+        has_saver = isinstance(self.checkpointer, BaseCheckpointSaver)
+        if is_async and has_saver and given.get("checkpoint_during") is None:
+            return {**given, "durability": "sync"}
+        return given
+
 
 def guarded(compiled: CompiledStateGraph[Any, Any, Any, Any]) -> GuardedGraph:
-    """Return the same graph with a guard at its door, made as LangGraph makes its own copies.
+    """Return the same graph with a guard: use it for every graph that has a filesystem.
 
-    What its nodes write is looked at too: one that writes what is no file fails, and the thread can
-    still be read.
+    `create_filesystem_agent` does it for you. After `add_filesystem` write
+    `graph = guarded(builder.compile(...))`.
+
+    Invalid `files` and messages are then rejected, whether they come from an input, an update of
+    the state or a node of yours, and the thread can still be read. A `recursion_limit` allows as
+    many turns as it does in `create_agent`. Where a mount reaches outside the state, `sync`
+    durability takes the place of the default `async`.
     """
     if isinstance(compiled, GuardedGraph):
         return compiled
-    nodes = checked_nodes(compiled.nodes, _check)
-    return GuardedGraph(**{**vars(compiled), "nodes": nodes})
+    guard = DurableGraph if _reaches_outside(compiled) else GuardedGraph
+    attributes = constructor_arguments(compiled)
+    return guard(**{**attributes, "nodes": _checked_nodes(compiled.nodes)})
+
+
+class CheckedWrite(Runnable[Any, Any]):
+    """Stands before what writes the output of a node to the channels."""
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
+        """Return the output, or raise for what a channel would reject."""
+        _check(input)
+        return input
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
+        """Return the output, or raise for what a channel would reject."""
+        return self.invoke(input)
+
+
+def _checked_nodes(nodes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the nodes of a graph, those of other people with a check of what they write."""
+    return {
+        # An input is checked before it reaches the first node.
+        name: node
+        if name == START or isinstance(node.bound, Node)
+        else node.copy({"writers": [CheckedWrite(), *node.writers]})
+        for name, node in nodes.items()
+    }
+
+
+def _reaches_outside(graph: CompiledStateGraph[Any, Any, Any, Any]) -> bool:
+    """Say whether a node of the graph, or of a graph inside it, has a mount outside the state."""
+    graphs = [graph, *(inside for _, inside in graph.get_subgraphs(recurse=True))]
+    nodes = [node for one in graphs for node in getattr(one, "nodes", {}).values()]
+    return any(isinstance(n.bound, Node) and n.bound.reaches_outside for n in nodes)
 
 
 def _check_supersteps(supersteps: Sequence[Sequence[StateUpdate]]) -> None:

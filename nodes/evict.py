@@ -66,7 +66,8 @@ def evict_node(built: Settings, operations: Mapping[str, Operation]) -> Node:
         ]
         return {"messages": replaced, **workspace.updates()}
 
-    return Node("evict", act)
+    # It writes where the operations write, and every graph with a filesystem has it.
+    return Node("evict", act, reaches_outside=built.mounts.reach_outside)
 
 
 def after_evict(then: str, end: str, return_direct: Collection[str] = ()) -> Edge:

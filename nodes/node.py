@@ -16,8 +16,10 @@ Act = Callable[[Any, RunnableConfig, Runtime[Any]], Coroutine[Any, Any, Any]]
 class Node(Runnable[Any, Any]):
     """An `async` function of state, config and runtime, as a node of any graph."""
 
-    def __init__(self, name: str, act: Act) -> None:
+    def __init__(self, name: str, act: Act, *, reaches_outside: bool = False) -> None:
         self.name = name
+        self.reaches_outside = reaches_outside
+        """Whether it may change something outside the state."""
         self._act = act
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:

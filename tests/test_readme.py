@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from langgraph_filesystem import CommandModel, create_filesystem_agent
+from langgraph_filesystem.labels import draw_mermaid
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -24,9 +25,12 @@ def test_code_of_the_readme_runs(
     exec(compile(code, "README.md", "exec"), {"__name__": "readme"})
 
 
-def test_drawing_of_the_readme_is_the_graph() -> None:
-    drawn = create_filesystem_agent(CommandModel()).get_graph().draw_mermaid()
-    assert blocks("mermaid") == [drawn]
+def test_drawings_of_the_readme_are_the_graph() -> None:
+    compact, generated = blocks("mermaid")
+    drawn = create_filesystem_agent(CommandModel()).get_graph()
+    assert generated == draw_mermaid(drawn)
+    for node in {*drawn.nodes} - {"__start__", "__end__"}:
+        assert re.search(rf"\b{node}\b", compact), node
 
 
 def test_commands_of_the_readme_are_targets_of_the_makefile() -> None:

@@ -17,6 +17,7 @@ from langgraph_filesystem import (
     StateBackend,
     create_filesystem_agent,
 )
+from langgraph_filesystem.labels import draw_mermaid
 from langgraph_filesystem.state.backends import ExecuteResponse, LsResult, ReadResult
 from tests.databases import aopen_database, open_database
 from tests.scripted import ScriptedModel, answers, call, says
@@ -68,8 +69,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_the_graph_is_drawn_with_what_is_configured_and_nothing_else(name: str) -> None:
-    drawn = create_filesystem_agent(ScriptedModel(), **OPTIONS[name]).get_graph().draw_mermaid()
-    assert_snapshot(f"graph_{name}.mmd", drawn)
+    drawn = create_filesystem_agent(ScriptedModel(), **OPTIONS[name]).get_graph()
+    assert_snapshot(f"graph_{name}.mmd", draw_mermaid(drawn))
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

@@ -25,8 +25,10 @@ from langgraph_filesystem import (
     create_filesystem_agent,
     filesystem_condition,
     filesystem_node,
+    guarded,
     merge_files,
 )
+from langgraph_filesystem.labels import draw_mermaid
 from tests.databases import emptied
 from tests.graph.killed import END as LAST
 from tests.graph.runs import Runs, agent, contents, opened_runs
@@ -411,10 +413,10 @@ async def test_three_deep_changes_reach_the_top(runs: Runs) -> None:
 
 def test_xray_draws_what_is_inside() -> None:
     small = agent(operations=["ls", "edit_file"])
-    drawn = three_deep(small).compile().get_graph(xray=True).draw_mermaid()
-    assert_snapshot("graph_three_deep.mmd", drawn)
-    drawn = supervisor(small, small).compile().get_graph(xray=True).draw_mermaid()
-    assert_snapshot("graph_supervisor.mmd", drawn)
+    drawn = three_deep(small).compile().get_graph(xray=True)
+    assert_snapshot("graph_three_deep.mmd", draw_mermaid(drawn))
+    drawn = supervisor(small, small).compile().get_graph(xray=True)
+    assert_snapshot("graph_supervisor.mmd", draw_mermaid(drawn))
 
 
 # Interrupts
@@ -765,7 +767,7 @@ async def test_flat_and_nested_forms_go_together(runs: Runs) -> None:
         "think", filesystem_condition, {"router": "router", END: "helper"}
     )
     add_filesystem(builder, then="think", tools=[shout], evict_over=100)
-    graph = builder.compile(checkpointer=runs.checkpointer)
+    graph = guarded(builder.compile(checkpointer=runs.checkpointer))
     state = await runs.invoke(graph, {**GO, "files": {"/a": "one two", "/b": "b"}, "visits": 1})
     evicted = [path for path in state["files"] if path.startswith("/large_tool_results/")]
     assert len(evicted) == 1

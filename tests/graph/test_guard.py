@@ -1,11 +1,12 @@
-"""What is not files is refused at the door, whichever door it is, and the thread stays whole."""
+"""The guard rejects invalid files wherever they come from, and the thread can still be read."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 from langchain_core.messages import AnyMessage, HumanMessage
-from langgraph.graph import START, StateGraph, add_messages
+from langgraph.graph import END, START, StateGraph, add_messages
 from langgraph.types import Command, Overwrite
 from typing_extensions import TypedDict
 
@@ -13,16 +14,17 @@ from langgraph_filesystem import (
     FileData,
     FilesystemError,
     FilesystemState,
+    add_filesystem,
     create_filesystem_agent,
+    filesystem_condition,
     filesystem_node,
     guarded,
     merge_files,
 )
+from langgraph_filesystem.state.channels import FilesChannel
 from tests.databases import aopen_database, emptied, open_database
-from tests.graph.runs import Runs, opened_runs
+from tests.graph.runs import Runs, contents, opened_runs
 from tests.scripted import ScriptedModel, call, says
-
-pytestmark = pytest.mark.usefixtures("database")
 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
 GO: Any = {"messages": [HumanMessage("go")]}
@@ -188,3 +190,75 @@ async def namespaces(runs: Runs) -> set[str]:
     else:
         found = list(runs.checkpointer.list(THREAD))
     return {stored.config["configurable"]["checkpoint_ns"] for stored in found}
+
+
+# Nodes of other people
+
+
+@dataclass
+class State:
+    """A state that is no mapping."""
+
+    files: Annotated[dict[str, FileData], FilesChannel()]
+
+
+def own_graph(node: Any) -> StateGraph[Any]:
+    """Return a builder with a node of its own before a model of its own."""
+    model = ScriptedModel([says(call("write_file", file_path="/a", content="a"))])
+    builder = StateGraph(FilesystemState)
+    builder.add_node("own", node)
+    builder.add_node("think", lambda state: {"messages": [model.invoke(state["messages"])]})
+    builder.add_edge(START, "own")
+    builder.add_edge("own", "think")
+    builder.add_conditional_edges("think", filesystem_condition, ["router", END])
+    return add_filesystem(builder, then="think")
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"files": BAD},
+        Command(update={"files": BAD}),
+        Command(update=[("files", BAD)]),
+        [{"messages": []}, Command(update={"files": BAD})],
+        State(files=BAD),
+        {"files": {"/x": 5}},
+        {"messages": [object()]},
+    ],
+)
+async def test_a_node_that_writes_what_is_no_file_fails_and_the_thread_can_go_on(
+    tmp_path: Path, written: Any, awaited: bool
+) -> None:
+    bad: list[Any] = [written]
+    builder = own_graph(lambda state: bad.pop() if bad else {"files": {"/good": "g"}})
+    async with opened_runs(emptied(tmp_path / "parent.db"), awaited) as runs:
+        graph = guarded(builder.compile(checkpointer=runs.checkpointer))
+        with pytest.raises((FilesystemError, NotImplementedError)) as refused:
+            await runs.invoke(graph, {**GO, "files": {"/kept": "k"}})
+        if isinstance(refused.value, FilesystemError):
+            assert "/x" in str(refused.value)
+        state = await runs.state(graph)
+        assert (contents(state.values), state.next) == ({"/kept": "k"}, ("own",))
+        done = await runs.invoke(graph, None)
+        assert contents(done) == {"/kept": "k", "/good": "g", "/a": "a"}
+
+
+def test_a_graph_that_is_guarded_is_drawn_as_it_was() -> None:
+    builder = StateGraph(FilesystemState)
+    builder.add_node("own", lambda state: {})
+    builder.add_edge(START, "own")
+    builder.add_conditional_edges("own", lambda state: END, ["own", END])
+    compiled = builder.compile()
+    assert guarded(compiled).get_graph() == compiled.get_graph()
+    assert guarded(compiled).invoke({**GO, "files": {"/a": "a"}})["files"].keys() == {"/a"}
+
+
+def test_a_dataclass_may_be_the_state_of_a_guarded_graph() -> None:
+    builder = StateGraph(State)
+    builder.add_node("own", lambda state: State(files={"/b": {"content": "b"}}))
+    builder.add_edge(START, "own")
+    graph = guarded(builder.compile())
+    assert graph.invoke(State(files={"/a": {"content": "a"}}))["files"].keys() == {"/a", "/b"}
+    with pytest.raises(FilesystemError, match=r"/\.\./x"):
+        graph.invoke(State(files=BAD))

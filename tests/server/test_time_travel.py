@@ -188,6 +188,8 @@ async def test_a_run_can_be_stopped_at_any_node_or_at_every_step(
         case.check_disk()
         return node, stops
 
+    # Until a mount that is made for each run is opened once, the router lets more calls wait.
+    await first_run(client, Case("agent", server))
     before, after, (_, steps), (_, steps_on_disk) = await gathered(
         [
             gathered(stopped("interrupt_before", node) for node in NODES),
@@ -200,8 +202,8 @@ async def test_a_run_can_be_stopped_at_any_node_or_at_every_step(
     once = dict.fromkeys(["prepare", "edit_file", "delete", "ls", "write_file"], 1)
     never = dict.fromkeys(["move", "read_file", "glob", "grep"], 0)
     # Behind the last word of the model there is nothing to stop before.
-    assert dict(before) == {**once, **never, "router": 3, "evict": 3, "model": 3}
-    assert dict(after) == {**once, **never, "router": 3, "evict": 3, "model": 2}
+    assert dict(before) == {**once, **never, "router": 3, "evict": 4, "model": 3}
+    assert dict(after) == {**once, **never, "router": 3, "evict": 4, "model": 2}
 
 
 async def test_a_copied_thread_goes_its_own_way(client: LangGraphClient, case: Case) -> None:
