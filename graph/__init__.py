@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from langgraph_filesystem.state.schema import FilesystemState
     from langgraph_filesystem.state.workspace.composite import CompositeBackend
     from langgraph_filesystem.subgraph.filesystem_node import filesystem_node
+    from langgraph_filesystem.subgraph.filesystem_tool import filesystem_tool
 
 __all__ = (
     "Choices",
@@ -56,6 +57,7 @@ __all__ = (
     "create_filesystem_agent",
     "filesystem_condition",
     "filesystem_node",
+    "filesystem_tool",
     "filesystem_tools",
     "guarded",
     "merge_files",
@@ -86,6 +88,7 @@ _HOMES = {
     "create_filesystem_agent": "agent",
     "filesystem_condition": "builder",
     "filesystem_node": "subgraph.filesystem_node",
+    "filesystem_tool": "subgraph.filesystem_tool",
     "filesystem_tools": "builder",
     "guarded": "guard",
     "merge_files": "state.files",

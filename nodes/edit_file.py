@@ -1,6 +1,7 @@
 """The `edit_file` node: replaces exact text in a file."""
 
 import difflib
+import re
 from typing import Annotated
 
 from pydantic import Field
@@ -12,6 +13,8 @@ __all__ = ("EditFile", "edit_file")
 
 _MAX_DIFF = 20_000
 """Characters on either side; diffing more takes longer than anybody reads."""
+
+_HUNK = re.compile(r"^@@ -(\d+)((?:,\d+)?) \+(\d+)")
 
 
 class EditFile(Arguments):
@@ -43,14 +46,17 @@ def _unified_diff(args: EditFile, first_line: int) -> str | None:
     """Return the edit as a diff that begins at its true line; `None` if it would be too long."""
     if max(len(args.old_string), len(args.new_string)) > _MAX_DIFF:
         return None
-    # Lines before the edit, so that the hunk gets its true number: they are cut off as context.
-    above = [""] * (first_line - 1)
     lines = difflib.unified_diff(
-        [*above, *args.old_string.split("\n")],
-        [*above, *args.new_string.split("\n")],
+        args.old_string.split("\n"),
+        args.new_string.split("\n"),
         f"a{args.file_path}",
         f"b{args.file_path}",
         lineterm="",
         n=0,
     )
-    return "\n".join(lines)
+    return "\n".join(_HUNK.sub(lambda at: _shifted(at, first_line - 1), line) for line in lines)
+
+
+def _shifted(hunk: re.Match[str], lines: int) -> str:
+    """Return the beginning of a hunk header, which counts from the edit, with its true lines."""
+    return f"@@ -{int(hunk[1]) + lines}{hunk[2]} +{int(hunk[3]) + lines}"

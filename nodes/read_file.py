@@ -43,9 +43,12 @@ async def read_file(args: ReadFile, workspace: Workspace) -> Answer:
         path, args.offset, args.limit, column=args.column, max_characters=budget
     )
     file = result.file_data or FileData(content="")
-    if file.get("encoding") == "base64":
-        answer = _media(path, base64.b64decode(file["content"]))
-    elif file["content"]:
+    media = await _media_bytes(path, file, workspace)
+    if media is not None:
+        # Also where it can't be shown: then it may still be replaced as a whole.
+        await workspace.mark_seen(path)
+        return _media(path, media)
+    if file["content"]:
         answer = _page(args, result, budget)
     elif args.offset or args.column:
         # An empty page would look to the model like an empty file.
@@ -106,6 +109,17 @@ def _footer(line: int, column: int, total: int | None, more: bool, ends_with_new
     if ends_with_newline:
         return f"[end of file: {counted(total or 0, 'line')}]"
     return f"[end of file: {counted(total or 0, 'line')}, no newline at the end]"
+
+
+async def _media_bytes(path: str, file: FileData, workspace: Workspace) -> bytes | None:
+    """Return the bytes of a file that is not shown as text."""
+    if file.get("encoding") == "base64":
+        return base64.b64decode(file["content"])
+    if not path.lower().endswith(".pdf"):
+        return None
+    # A PDF may be all ASCII: then a backend takes it for text.
+    [content] = await workspace.fetch([path])
+    return content if isinstance(content, bytes) and content.startswith(b"%PDF-") else None
 
 
 def _media(path: str, content: bytes) -> Answer:
