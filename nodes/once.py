@@ -13,6 +13,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
@@ -35,7 +36,7 @@ class Once:
     def __init__(self, config: RunnableConfig, patience: float = _PATIENCE) -> None:
         configurable = config.get("configurable") or {}
         self._patience = patience
-        self._saver = None if configurable.get(UNSAVED) else saver_of(config)
+        self._saver: Any = None if configurable.get(UNSAVED) else saver_of(config)
         self._thread = configurable.get("thread_id")
         self._checkpoints: Mapping[str, str] = configurable.get("checkpoint_map") or {}
         self._space = str(configurable.get("checkpoint_ns") or "").rpartition("|")[0]

@@ -1,9 +1,9 @@
-"""A coding agent on a repository, with a person who sees every change before it is made.
+"""A coding agent on a repository. A person reviews every change before it is made.
 
     python coding_agent.py path/to/repository
 
-The files are those on disk, below that directory and nowhere else. The graph stops before each
-node that writes; you see the diff, and say yes or no.
+The agent works on the files below that directory and nowhere else. The graph stops before each node
+that changes files, shows you the diff, and asks for a yes or a no.
 """
 
 import difflib
@@ -17,57 +17,61 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.graph.state import CompiledStateGraph
 
-from langgraph_filesystem import CommandModel, create_filesystem_agent, open_sqlite
-from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
+from langgraph_filesystem import (
+    CommandModel,
+    FilesystemBackend,
+    create_filesystem_agent,
+    open_sqlite,
+)
 
-WRITING = ["write_file", "edit_file", "delete", "move"]
+CHANGING = ["write_file", "edit_file", "delete", "move"]
 PROMPT = "You work on the repository at /. Read before you change, and make small changes."
 Graph = CompiledStateGraph[Any, Any, Any, Any]
-Judge = Callable[[Any], bool]
-"""Is given a call that would write, and says whether it may run."""
+Reviewer = Callable[[Any], bool]
+"""Takes a tool call that would change files, and returns whether it may run."""
 
 
 def build(model: str | BaseChatModel, files: FilesystemBackend, checkpointer: Any) -> Graph:
-    """Return the agent, which stops before every node that writes."""
+    """Return an agent that stops before every node that changes files."""
     return create_filesystem_agent(
         model,
         mounts={"/": files},
         system_prompt=PROMPT,
         checkpointer=checkpointer,
-        interrupt_before=WRITING,
+        interrupt_before=CHANGING,
     )
 
 
-def work(agent: Graph, task: str, config: Any, judge: Judge) -> str:
-    """Give the agent a task, or let it go on with its last one; return its answer."""
+def work(agent: Graph, task: str, config: Any, review: Reviewer) -> str:
+    """Give the agent a task, or let it continue with the last one; return its answer."""
     if task:
         agent.invoke({"messages": [HumanMessage(task)]}, config)
     while (state := agent.get_state(config)).next:
-        refused = [refusal(call) for call in pending(state) if not judge(call)]
-        if refused:
-            # A call that is answered does not run: the others go on.
-            agent.update_state(config, {"messages": refused})
+        rejected = [rejection(call) for call in pending(state) if not review(call)]
+        if rejected:
+            # A call that is answered does not run. The other calls still do.
+            agent.update_state(config, {"messages": rejected})
         agent.invoke(None, config)
     return str(state.values["messages"][-1].text)
 
 
 def pending(state: Any) -> Iterator[Any]:
-    """Yield the calls that are about to run and would write."""
+    """Yield the calls that would run next and change files."""
     message = next(m for m in reversed(state.values["messages"]) if isinstance(m, AIMessage))
     planned = {id for route in state.values["routes"] for id in route["calls"]}
     for call in message.tool_calls:
-        if call["name"] in WRITING and call["id"] in planned:
+        if call["name"] in CHANGING and call["id"] in planned:
             yield call
 
 
-def refusal(call: Any) -> ToolMessage:
-    """Return the answer to a call that may not run."""
-    said = "The reviewer refused this change. Ask what they would rather have."
-    return ToolMessage(said, tool_call_id=call["id"], name=call["name"], status="error")
+def rejection(call: Any) -> ToolMessage:
+    """Return the answer to a call that the reviewer rejected."""
+    text = "The reviewer rejected this change. Ask what they want instead."
+    return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status="error")
 
 
-def shown(call: Any, files: FilesystemBackend) -> str:
-    """Return a change as a person wants to see it."""
+def preview(call: Any, files: FilesystemBackend) -> str:
+    """Return a change as text for a person: a diff where there is one."""
     args = call["args"]
     if call["name"] not in ("write_file", "edit_file"):
         return f"{call['name']} {' '.join(map(str, args.values()))}"
@@ -87,18 +91,18 @@ def diff(path: str, old: str, new: str) -> str:
     return "\n".join(lines)
 
 
-def at_the_terminal(files: FilesystemBackend) -> Judge:
-    """Return a judge that shows changes to the person at the terminal."""
+def ask_at_terminal(files: FilesystemBackend) -> Reviewer:
+    """Return a reviewer that asks the person at the terminal."""
 
     def ask(call: Any) -> bool:
-        print(f"\n{shown(call, files)}\n")
-        return input("make this change? [y/N] ").strip().lower().startswith("y")
+        print(f"\n{preview(call, files)}\n")
+        return input("Make this change? [y/N] ").strip().lower().startswith("y")
 
     return ask
 
 
 def main() -> None:
-    """Take tasks from the terminal, in a thread that lasts."""
+    """Read tasks from the terminal and work on them, in one lasting thread."""
     repository = Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     files = FilesystemBackend(repository)
     model = os.environ.get("LANGGRAPH_FILESYSTEM_MODEL") or CommandModel()
@@ -107,10 +111,10 @@ def main() -> None:
     with open_sqlite(database) as (checkpointer, _):
         agent = build(model, files, checkpointer)
         if agent.get_state(config).next:
-            print("There is a review left from the last time.")
-            print(work(agent, "", config, at_the_terminal(files)))
-        for task in iter(lambda: input("\ntask (empty to end)> ").strip(), ""):
-            print(work(agent, task, config, at_the_terminal(files)))
+            print("A review is still open from the last run.")
+            print(work(agent, "", config, ask_at_terminal(files)))
+        for task in iter(lambda: input("\nTask (empty to quit): ").strip(), ""):
+            print(work(agent, task, config, ask_at_terminal(files)))
 
 
 if __name__ == "__main__":

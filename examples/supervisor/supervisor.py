@@ -1,9 +1,9 @@
-"""A supervisor that gives two agents their parts of a task: at once, and over the same files.
+"""A supervisor that splits a task between two agents, in parallel and on the same files.
 
     python supervisor.py
 
-Without a key it runs on `CommandModel`, and the task says itself who does what. With
-`LANGGRAPH_FILESYSTEM_MODEL=openai:gpt-5` (and the key) the supervisor asks that model.
+Without a key it runs on `CommandModel`, and the task itself says who does what. With
+`LANGGRAPH_FILESYSTEM_MODEL=openai:gpt-5` (and the key) a model plans and works.
 """
 
 import os
@@ -53,7 +53,7 @@ FILES = {
 
 
 class State(TypedDict):
-    """What the supervisor keeps: a state of its own, with one reducer of ours."""
+    """The state of the supervisor: its own, except for the reducer of `files`."""
 
     messages: Annotated[list[AnyMessage], add_messages]
     files: Annotated[dict[str, FileData], merge_files]
@@ -63,8 +63,8 @@ class State(TypedDict):
 class Orders(BaseModel):
     """Who does what."""
 
-    writer: str = Field(description="What the writer is to do, or nothing.")
-    editor: str = Field(description="What the editor is to do, or nothing.")
+    writer: str = Field(description="What the writer should do; empty for nothing.")
+    editor: str = Field(description="What the editor should do; empty for nothing.")
 
 
 def build(model: str | BaseChatModel) -> StateGraph[State]:
@@ -88,14 +88,14 @@ def planner(model: str | BaseChatModel) -> Any:
         task = state["messages"][-1].text
         if isinstance(model, CommandModel):
             return {"orders": typed_orders(task)}
-        orders: Any = loaded(model).with_structured_output(Orders).invoke(state["messages"])
+        orders: Any = load_model(model).with_structured_output(Orders).invoke(state["messages"])
         return {"orders": orders.model_dump()}
 
     return plan
 
 
-def loaded(model: str | BaseChatModel) -> BaseChatModel:
-    """Return the model itself, or the one of this name."""
+def load_model(model: str | BaseChatModel) -> BaseChatModel:
+    """Return a model, made from its name if only that is given."""
     if isinstance(model, BaseChatModel):
         return model
     from langchain.chat_models import init_chat_model
@@ -104,7 +104,7 @@ def loaded(model: str | BaseChatModel) -> BaseChatModel:
 
 
 def typed_orders(task: str) -> dict[str, str]:
-    """Return what stands below the headings `writer:` and `editor:`."""
+    """Return the text below each of the headings `writer:` and `editor:`."""
     orders = dict.fromkeys(ROLES, "")
     name = next(iter(ROLES))
     for line in task.strip().splitlines():
@@ -116,7 +116,7 @@ def typed_orders(task: str) -> dict[str, str]:
 
 
 def assign(state: State) -> list[Send]:
-    """Send each agent off with a conversation of its own; files it has from the parent."""
+    """Start each agent with a conversation of its own; it gets the files from the parent."""
     return [
         Send(name, {"messages": [HumanMessage(order)]})
         for name, order in state["orders"].items()
@@ -125,13 +125,13 @@ def assign(state: State) -> list[Send]:
 
 
 def report(state: State) -> dict[str, Any]:
-    """Say what there is now."""
+    """Say which files there are now."""
     files = ", ".join(sorted(state["files"]))
     return {"messages": [AIMessage(f"The files are now: {files}.")]}
 
 
 def main() -> None:
-    """Run the task and show which node of which agent did something."""
+    """Run the task, and print each node of each agent when it has run."""
     model = os.environ.get("LANGGRAPH_FILESYSTEM_MODEL") or CommandModel()
     task = sys.stdin.read() if not sys.stdin.isatty() else TASK
     given: Any = {"messages": [HumanMessage(task.strip() or TASK)], "files": FILES}

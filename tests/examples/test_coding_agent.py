@@ -1,12 +1,11 @@
-"""The example `coding_agent`: nothing is written that a person has not seen."""
+"""The example `coding_agent`: no change is made that a person has not seen."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from langgraph_filesystem import CommandModel, open_sqlite
-from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
+from langgraph_filesystem import CommandModel, FilesystemBackend, open_sqlite
 from tests.examples.running import load, run_script
 
 EDIT = 'edit_file /app.py "old" "new"'
@@ -35,7 +34,7 @@ def test_a_person_sees_each_change_and_only_what_is_allowed_is_made(
     files, seen = FilesystemBackend(repository), []
 
     def judge(call: Any) -> bool:
-        seen.append(example.shown(call, files))
+        seen.append(example.preview(call, files))
         # Nothing has happened yet.
         assert (repository / "app.py").read_text() == "first\nold\nlast\n"
         assert (repository / "junk.txt").exists()
@@ -52,7 +51,7 @@ def test_a_person_sees_each_change_and_only_what_is_allowed_is_made(
     assert (repository / "app.py").read_text() == "first\nnew\nlast\n"
     assert (repository / "notes/todo.md").read_text() == "- test it\n"
     assert (repository / "junk.txt").exists()
-    assert "The reviewer refused this change" in answer
+    assert "The reviewer rejected this change" in answer
 
 
 def test_it_runs_at_a_terminal_without_a_key(repository: Path, tmp_path: Path) -> None:
@@ -74,5 +73,5 @@ def test_a_review_that_was_left_open_is_still_open(repository: Path, tmp_path: P
     printed = run_script(
         "coding_agent/coding_agent.py", str(repository), cwd=tmp_path, typed="y\n\n"
     )
-    assert "There is a review left from the last time." in printed
+    assert "A review is still open from the last run." in printed
     assert (repository / "app.py").read_text() == "first\nnew\nlast\n"

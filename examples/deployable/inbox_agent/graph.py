@@ -1,7 +1,7 @@
-"""The graph that the server loads: it brings the checkpointer and the store.
+"""The graph that the server loads. The server brings the checkpointer and the store.
 
-`keep` files every message of a person, before the agent sees it; the agent has all of them as
-files, however short the conversation is cut.
+`keep` stores every message of the user as a file before the agent sees it. So the agent has all of
+them, even if the conversation is shortened.
 """
 
 import os
@@ -22,14 +22,14 @@ from langgraph_filesystem import (
 
 
 class State(TypedDict):
-    """What a thread keeps."""
+    """The state of a thread."""
 
     messages: Annotated[list[AnyMessage], add_messages]
     files: NotRequired[Annotated[dict[str, FileData], merge_files]]
 
 
 def keep(state: State) -> dict[str, Any]:
-    """File the last message under the next free number."""
+    """Store the last message as a file with the next number."""
     inbox = [path for path in state.get("files", {}) if path.startswith("/inbox/")]
     return {"files": {f"/inbox/{len(inbox) + 1:04}.md": state["messages"][-1].text}}
 
