@@ -15,46 +15,15 @@ from langgraph_filesystem.testing.writing import Concurrency, Deleting, Editing,
 
 __all__ = (
     "BackendConformance",
+    "BackendFixture",
     "CommandConformance",
     "RecallCommandConformance",
     "RecallConformance",
 )
 
 
-class BackendConformance(
-    Reading,
-    Writing,
-    Editing,
-    Deleting,
-    Moving,
-    Listing,
-    Paths,
-    Glob,
-    Grep,
-    GrepOptions,
-    Transfers,
-    Digests,
-    Concurrency,
-    Privacy,
-):
-    """What every backend must do with files.
-
-    Inherit it and say how your backend is made; pytest does the rest:
-
-    ```python
-    from langgraph_filesystem.testing import BackendConformance
-
-    class TestMine(BackendConformance):
-        def make_backend(self, tmp_path):
-            return MyBackend(tmp_path)
-    ```
-
-    Each test gets an empty backend and runs twice: with the methods, and with their `a`-twins (or
-    in a thread, where there is none), as in a sync and in an async graph. A test of something
-    optional is skipped, with a reason, where the backend does not have it: `delete`, `move`,
-    `upload_files`, `download_files`, `digest`, and every keyword beyond those of `deepagents`. Set
-    `complete` to make such a test fail instead.
-    """
+class BackendFixture:
+    """How the tests of a suite get their backend."""
 
     complete = False
     """Whether the backend must have every optional method and keyword."""
@@ -76,6 +45,43 @@ class BackendConformance(
         finally:
             driven.close()
             self.end_backend(backend)
+
+
+class BackendConformance(
+    Reading,
+    Writing,
+    Editing,
+    Deleting,
+    Moving,
+    Listing,
+    Paths,
+    Glob,
+    Grep,
+    GrepOptions,
+    Transfers,
+    Digests,
+    Concurrency,
+    Privacy,
+    BackendFixture,
+):
+    """What every backend must do with files.
+
+    Inherit it and say how your backend is made; pytest does the rest:
+
+    ```python
+    from langgraph_filesystem.testing import BackendConformance
+
+    class TestMine(BackendConformance):
+        def make_backend(self, tmp_path):
+            return MyBackend(tmp_path)
+    ```
+
+    Each test gets an empty backend and runs twice: with the methods, and with their `a`-twins (or
+    in a thread, where there is none), as in a sync and in an async graph. A test of something
+    optional is skipped, with a reason, where the backend does not have it: `delete`, `move`,
+    `upload_files`, `download_files`, `digest`, and every keyword beyond those of `deepagents`. Set
+    `complete` to make such a test fail instead.
+    """
 
 
 class RecallConformance(BackendConformance, Journal):

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from langgraph_filesystem.state.backends.disk import grep as disk_grep
 from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.state.backends.execution.sandbox import SandboxBackend
 from langgraph_filesystem.state.backends.execution.shell import LocalShellBackend
@@ -18,6 +17,8 @@ from langgraph_filesystem.testing import (
     RecallCommandConformance,
     RecallConformance,
 )
+from langgraph_filesystem.testing.commands import CommandJournal, Commands
+from langgraph_filesystem.testing.suite import BackendFixture
 from tests.state.backends.disk.places import fast_place
 
 
@@ -45,34 +46,24 @@ class TestStateBackendMounted(BackendConformance):
         return Applied(StateBackend(), prefix="/deep/mount")
 
 
-class TestFilesystemBackend(RecallConformance):
-    complete = True
-
-    def make_backend(self, tmp_path: Path) -> Any:
-        return FilesystemBackend(tmp_path)
-
-
-class TestFilesystemBackendWithLess(RecallConformance):
-    """Where the kernel has no `openat2` and nobody has installed `rg`."""
+class Shell(BackendFixture, Commands, CommandJournal):
+    """What shells add to the disk backend that they are."""
 
     complete = True
 
-    @pytest.fixture(autouse=True)
-    def without_rg(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(disk_grep, "find_ripgrep", lambda: None)
 
-    def make_backend(self, tmp_path: Path) -> Any:
-        return FilesystemBackend(tmp_path, resolver="walk")
-
-
-class TestLocalShellBackend(RecallCommandConformance):
-    complete = True
-
+class TestLocalShellBackend(Shell):
     def make_backend(self, tmp_path: Path) -> Any:
         return LocalShellBackend(tmp_path)
 
 
-class TestSandboxBackend(RecallCommandConformance):
+class TestSandboxBackend(Shell):
+    def make_backend(self, tmp_path: Path) -> Any:
+        return SandboxBackend(tmp_path)
+
+
+@pytest.mark.soak
+class TestFilesOfSandboxBackend(RecallCommandConformance):
     complete = True
 
     def make_backend(self, tmp_path: Path) -> Any:

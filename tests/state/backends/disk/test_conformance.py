@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
+from langgraph_filesystem.state.backends.disk import grep
 from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.testing import RecallConformance
+from langgraph_filesystem.testing.paths import Paths
+from langgraph_filesystem.testing.searching import Glob, Grep, GrepOptions
+from langgraph_filesystem.testing.suite import BackendFixture
 from tests.state.backends.disk.places import fast_place
 
 
@@ -25,10 +29,23 @@ class TestFilesystemBackend(RecallConformance):
         return FilesystemBackend(tmp_path)
 
 
-class TestWithoutOpenat2(RecallConformance):
-    """Where the kernel has no `openat2`."""
+class WithLess(BackendFixture):
+    """Where the kernel has no `openat2` and nobody has installed `rg`."""
 
     complete = True
 
+    @pytest.fixture(autouse=True)
+    def without_rg(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(grep, "find_ripgrep", lambda: None)
+
     def make_backend(self, tmp_path: Path) -> Any:
         return FilesystemBackend(tmp_path, resolver="walk")
+
+
+class TestSearchWithLess(WithLess, Glob, Grep, GrepOptions, Paths):
+    pass
+
+
+@pytest.mark.soak
+class TestFilesystemBackendWithLess(WithLess, RecallConformance):
+    pass

@@ -14,6 +14,10 @@ from obstore.store import LocalStore, MemoryStore
 from langgraph_filesystem.state.backends.objects.remote import RemoteBackend
 from langgraph_filesystem.state.backends.objects.store import StoreBackend
 from langgraph_filesystem.testing import RecallConformance
+from langgraph_filesystem.testing.commands import Journal
+from langgraph_filesystem.testing.reading import Listing
+from langgraph_filesystem.testing.suite import BackendFixture
+from langgraph_filesystem.testing.writing import Concurrency, Editing, Writing
 from tests import databases
 from tests.state.backends.objects import buckets
 
@@ -40,7 +44,7 @@ class TestStoreInSqlite(RecallConformance):
         self.connection.close()
 
 
-class TestStoreInPostgres(RecallConformance):
+class InPostgres(BackendFixture):
     """Each test has a namespace of its own: creating a database for each takes half a second."""
 
     complete = True
@@ -57,6 +61,15 @@ class TestStoreInPostgres(RecallConformance):
         return StoreBackend(("files", str(uuid.uuid4())), store=self.store)
 
 
+class TestStoreInPostgres(InPostgres, Writing, Editing, Listing, Journal):
+    pass
+
+
+@pytest.mark.soak
+class TestAllOfAStoreInPostgres(InPostgres, RecallConformance):
+    pass
+
+
 class TestObstoreInMemory(RecallConformance):
     complete = True
     control_names = False
@@ -65,13 +78,22 @@ class TestObstoreInMemory(RecallConformance):
         return RemoteBackend(MemoryStore(), "below/here")
 
 
-class TestS3(RecallConformance):
+class InS3(BackendFixture):
     complete = True
     control_names = False
     many = 50  # each is a request that a server in Python answers
 
     def make_backend(self, tmp_path: Path) -> Any:
         return RemoteBackend(buckets.s3_store(), f"tests/{uuid.uuid4().hex}")
+
+
+class TestS3(InS3, Writing, Editing, Listing, Concurrency, Journal):
+    pass
+
+
+@pytest.mark.soak
+class TestAllOfS3(InS3, RecallConformance):
+    pass
 
 
 class TestFsspecOnDisk(RecallConformance):
