@@ -4,6 +4,7 @@ It looks at the messages since the last AI message. A large one keeps its id and
 holds its head and tail and the path where the whole text can be read.
 """
 
+import base64
 import hashlib
 import json
 import re
@@ -41,7 +42,9 @@ _MEDIA = frozenset(
     {"image", "image_url", "input_image", "audio", "input_audio", "video", "media"}
     | {"file", "input_file", "document"}
 )
-"""Blocks that are no text: they stay in the message, and don't count as text."""
+"""Blocks that stay in the message and don't count, unless they hold an uploaded text file."""
+_TEXT_TYPE = re.compile(r"text/|application/(json|xml|yaml|x-yaml|toml)\b")
+_DATA_URL = re.compile(r"data:([^;,]*)[^,]*;base64,")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -121,23 +124,43 @@ def _is_large(message: AnyMessage, settings: Settings, exempt: Collection[str]) 
 
 
 def _text_of(message: AnyMessage) -> str:
-    """Return the text of a message; a block of a kind that is not known counts as its JSON."""
+    """Return the text of a message, uploaded text files included."""
     if isinstance(message.content, str):
         return message.content
-    return "\n".join(_block_text(block) for block in message.content if not _is_media(block))
+    texts = [_block_text(block) for block in message.content]
+    return "\n".join(text for text in texts if text is not None)
 
 
-def _is_media(block: Any) -> bool:
-    return isinstance(block, dict) and block.get("type") in _MEDIA
+def _block_text(block: Any) -> str | None:
+    """Return the text of a content block, or `None` if it has none.
 
-
-def _block_text(block: Any) -> str:
+    A block of a kind that is not known counts as its JSON.
+    """
     if isinstance(block, str):
         return block
     text = block.get("text")
     if isinstance(text, str):
         return text
+    if block.get("type") in _MEDIA:
+        return _uploaded_text(block)
     return json.dumps(block, ensure_ascii=False, default=str, indent=1)
+
+
+def _uploaded_text(block: dict[str, Any]) -> str | None:
+    """Return the text of an uploaded file, in the forms of LangChain, Anthropic and OpenAI."""
+    held = next((block[k] for k in ("source", "file") if isinstance(block.get(k), dict)), block)
+    kind = held.get("mime_type") or held.get("media_type") or ""
+    data = held.get("base64") or held.get("data") or held.get("file_data")
+    if isinstance(data, str) and held.get("type") == "text":
+        return data
+    if isinstance(data, str) and (url := _DATA_URL.match(data)):
+        kind, data = url[1], data[url.end() :]
+    if not isinstance(data, str) or not _TEXT_TYPE.match(str(kind)):
+        return None
+    try:
+        return base64.b64decode(data).decode()
+    except ValueError:
+        return None
 
 
 async def _evicted(
@@ -157,7 +180,7 @@ async def _evicted(
     )
     content: str | list[Any] = f"{notice}\n{shown}"
     if not isinstance(message.content, str):
-        media = [block for block in message.content if _is_media(block)]
+        media = [block for block in message.content if _block_text(block) is None]
         content = [{"type": "text", "text": content}, *media] if media else content
     marked = {**message.additional_kwargs, _MARK: path}
     return message.model_copy(update={"content": content, "additional_kwargs": marked})

@@ -104,7 +104,10 @@ class Mounts:
     def __init__(self, mounts: Mountable | None = None) -> None:
         given = {"/": mounts or StateBackend()} if isinstance(mounts, Composed | None) else mounts
         if not isinstance(given, Mapping):
-            raise ValueError("`mounts` must map path prefixes to backends.")
+            raise ValueError(
+                "`mounts` must map path prefixes to backends: write "
+                f'`mounts={{"/": ...}}` around the {type(mounts).__name__}.'
+            )
         found: dict[str, Mount] = {}
         for prefix, backend in _unpacked(given):
             normal = _checked_prefix(prefix)

@@ -1,5 +1,6 @@
 """`evict`: what is too large goes to a file, whole, and its ends stay."""
 
+import base64
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -106,7 +107,11 @@ def test_what_stays_is_small(text: str, evict_over: int) -> None:
         ("a.b:c", "a_b_c"),
         ("日本", "result"),
         ("é" * 50 + "x", "x"),
-        ("z" * 256, "z" * 100),
+        ("z" * 1_000, "z" * 100),
+        ("../../etc/passwd", "etc_passwd"),
+        ("..", "result"),
+        ("a/b\\c", "a_b_c"),
+        ("x\0y\n", "x_y"),
         ("~", "result"),
         ("con.", "con"),
     ],
@@ -132,7 +137,7 @@ def test_a_repeated_id_gets_a_new_name() -> None:
         [call("give", id="sa.me"), call("give", id="sa:me"), call("give", id="sa/me")],
         tools=[giving(LINES)],
     )
-    names = ["same", "same-2", "sa_me", "sa_me-2"]
+    names = ["same", "same-2", "sa_me", "sa_me-2", "sa_me-3"]
     assert sorted(state["files"]) == sorted(f"/large_tool_results/{name}" for name in names)
 
 
@@ -162,6 +167,53 @@ def test_media_alone_are_not_text() -> None:
     reply, files = evicted([image, {"type": "text", "text": "small"}])
     assert files == {}
     assert reply.content == [image, {"type": "text", "text": "small"}]
+
+
+ENCODED = base64.b64encode(LINES.encode()).decode()
+UPLOADS: dict[str, dict[str, Any]] = {
+    "LangChain's text": {"type": "text-plain", "text": LINES, "mime_type": "text/plain"},
+    "LangChain's file": {"type": "file", "base64": ENCODED, "mime_type": "text/csv"},
+    "LangChain 0's text": {"type": "file", "source_type": "text", "text": LINES},
+    "LangChain 0's file": {
+        "type": "file",
+        "source_type": "base64",
+        "data": ENCODED,
+        "mime_type": "application/json",
+    },
+    "Anthropic's text": {
+        "type": "document",
+        "source": {"type": "text", "media_type": "text/plain", "data": LINES},
+    },
+    "OpenAI's file": {
+        "type": "file",
+        "file": {"filename": "a.md", "file_data": f"data:text/markdown;base64,{ENCODED}"},
+    },
+}
+
+
+@pytest.mark.parametrize("block", UPLOADS.values(), ids=UPLOADS)
+def test_a_text_file_that_was_uploaded_goes_to_a_file(block: dict[str, Any]) -> None:
+    image = {"type": "image", "base64": "x" * 200_000, "mime_type": "image/png"}
+    given = HumanMessage(["look at this", block, image], id="h")
+    state = create_filesystem_agent(ScriptedModel()).invoke({"messages": [given]})
+    assert state["files"]["/large_tool_results/h"]["content"] == f"look at this\n{LINES}"
+    [notice, kept] = state["messages"][0].content
+    assert len(notice["text"]) < 10_000
+    assert kept == image
+
+
+def test_uploads_that_are_small_or_hold_no_text_stay() -> None:
+    data = base64.b64encode(bytes(range(256)) * 1_000).decode()
+    blocks: list[Any] = [
+        {"type": "file", "base64": data, "mime_type": "application/pdf"},
+        {"type": "file", "base64": data, "mime_type": "text/plain"},
+        {"type": "file", "base64": "aGk=", "mime_type": "text/plain"},
+        {"type": "file", "file_id": "f-1"},
+        {"type": "document", "source": {"type": "url", "url": "https://example.com/a.pdf"}},
+    ]
+    state = create_filesystem_agent(ScriptedModel()).invoke({"messages": [HumanMessage(blocks)]})
+    assert state["messages"][0].content == blocks
+    assert not state.get("files")
 
 
 def test_blocks_of_text_only_become_text() -> None:
