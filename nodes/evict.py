@@ -22,7 +22,6 @@ from langgraph_filesystem.nodes.choices import offered_by
 from langgraph_filesystem.nodes.filesystem import Filesystem
 from langgraph_filesystem.nodes.node import Edge, Io, Node
 from langgraph_filesystem.nodes.once import Once
-from langgraph_filesystem.nodes.previews import preview
 from langgraph_filesystem.nodes.running import read_channels
 from langgraph_filesystem.nodes.settings import CHARACTERS_PER_TOKEN, Settings
 from langgraph_filesystem.state.errors import FileExists
@@ -30,7 +29,7 @@ from langgraph_filesystem.state.failures import attempted
 from langgraph_filesystem.state.files import FileData
 from langgraph_filesystem.state.view import EVICTED
 
-__all__ = ("UNBOUNDED", "after_evict", "evict_node")
+__all__ = ("UNBOUNDED", "after_evict", "evict_node", "preview")
 
 UNBOUNDED = frozenset({"execute"})
 """Operations whose answers can be of any size. The others return a page of what they found, which
@@ -46,6 +45,11 @@ _MEDIA = frozenset(
 _TEXT_TYPE = re.compile(r"text/|application/(json|xml|yaml|x-yaml|toml)\b")
 _DATA_URL = re.compile(r"data:([^;,]*)[^,]*;base64,")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+_PREVIEW_LINES = 10
+"""Lines shown at either end."""
+_PREVIEW_LINE = 1_000
+"""Characters of a line that are shown."""
+_LEAST_PREVIEW = 400
 
 
 def evict_node(built: Settings, operations: Collection[str] = ("read_file", "grep")) -> Node:
@@ -228,3 +232,32 @@ async def _written(path: str, text: str, filesystem: Filesystem) -> bool:
     except FileExists:
         return False
     return True
+
+
+def preview(text: str, budget: int) -> str:
+    """Return numbered lines from both ends of a text, in about `budget` characters."""
+    lines = text.split("\n")
+    if lines[-1] == "" and len(lines) > 1:
+        lines.pop()
+    cut = min(_PREVIEW_LINE, max(_LEAST_PREVIEW, budget) // (2 * _PREVIEW_LINES))
+    if len(lines) == 1:
+        return _ends(lines[0], max(cut, min(_PREVIEW_LINE, budget // 2)))
+    head = lines[:_PREVIEW_LINES]
+    tail_start = max(len(head), len(lines) - _PREVIEW_LINES)
+    rows = [_row(number, line, cut) for number, line in enumerate(head, 1)]
+    if tail_start > len(head):
+        rows.append(f"[... {tail_start - len(head):,} lines left out ...]")
+    tail = enumerate(lines[tail_start:], tail_start + 1)
+    return "\n".join([*rows, *(_row(number, line, cut) for number, line in tail)])
+
+
+def _row(number: int, line: str, cut: int) -> str:
+    shown = line if len(line) <= cut else f"{line[:cut]} [... {len(line):,} characters]"
+    return f"{number:>6}\t{shown}"
+
+
+def _ends(line: str, cut: int) -> str:
+    if len(line) <= 2 * cut:
+        return f"{1:>6}\t{line}"
+    left_out = len(line) - 2 * cut
+    return f"{1:>6}\t{line[:cut]}\n[... {left_out:,} characters left out ...]\n\t{line[-cut:]}"
