@@ -17,6 +17,7 @@ from langgraph_filesystem.builder import (
     as_tools,
     check_schema,
     checked_descriptions,
+    explained_keywords,
     working_operations,
 )
 from langgraph_filesystem.guard import guarded
@@ -37,6 +38,7 @@ from langgraph_filesystem.state.workspace.mounts import Mountable, Mounts
 __all__ = ("create_filesystem_agent",)
 
 
+@explained_keywords
 def create_filesystem_agent(
     model: str | BaseChatModel,
     tools: Sequence[BaseTool | Callable[..., Any]] | None = None,

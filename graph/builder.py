@@ -3,10 +3,11 @@
 Every edge is declared, so that a drawing of the graph shows every way that a run can take.
 """
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
-from langchain_core.tools import BaseTool, tool
+from langchain_core.tools import BaseTool, StructuredTool, tool
 from langgraph.graph import END, StateGraph
 
 from langgraph_filesystem.labels import (
@@ -28,7 +29,39 @@ from langgraph_filesystem.state.workspace.mounts import Mountable, Mounts
 
 __all__ = ("add_filesystem", "filesystem_condition", "filesystem_tools")
 
+P = ParamSpec("P")
+T = TypeVar("T")
 
+_REPLACED = {
+    "backend": 'Use `mounts={"/": backend}`, with a prefix for each backend.',
+    "root_dir": 'Use `mounts={"/": FilesystemBackend(root_dir)}`.',
+    "middleware": "There is no middleware: every step is a node. Use `tools`, or put the nodes "
+    "into a graph of yours with `add_filesystem`.",
+    "pre_model_hook": "Write a model node of your own and use `add_filesystem`.",
+    "post_model_hook": "Write a model node of your own and use `add_filesystem`.",
+    "prompt": "Use `system_prompt`.",
+    "instructions": "Use `system_prompt`.",
+    "config_schema": "Use `context_schema`.",
+    "tool_token_limit_before_evict": "Use `evict_over`.",
+    "custom_tool_descriptions": "Use `tool_descriptions`.",
+}
+"""Keywords that other factories of agents have, and what to use here."""
+
+
+def explained_keywords(factory: Callable[P, T]) -> Callable[P, T]:
+    """Let a factory say what replaces a keyword that others have and it has not."""
+
+    @functools.wraps(factory)
+    def checked(*args: P.args, **options: P.kwargs) -> T:
+        for name in options:
+            if name in _REPLACED:
+                raise TypeError(f"{factory.__name__} has no `{name}`. {_REPLACED[name]}")
+        return factory(*args, **options)
+
+    return checked
+
+
+@explained_keywords
 def add_filesystem(
     builder: StateGraph[Any, Any, Any, Any],
     *,
@@ -77,15 +110,30 @@ def filesystem_tools(
     *,
     mounts: Mountable | None = None,
     tool_descriptions: Mapping[str, str] | None = None,
-) -> list[dict[str, Any]]:
-    """Return the schemas of the operations, for `bind_tools` of your own model.
+) -> list[BaseTool]:
+    """Return the operations as tools, for `bind_tools` of your own model.
 
-    Pass the same `operations` and `mounts` as to `add_filesystem`.
+    They tell a model what it can call. The nodes of `add_filesystem` answer the calls: a tool that
+    is run by itself raises an error. Pass the same `operations` and `mounts` as to
+    `add_filesystem`.
     """
     settings = Settings(Mounts(mounts))
     chosen = working_operations(operations, settings)
     own = checked_descriptions(tool_descriptions, chosen)
-    return tool_schemas(chosen, own, where_commands_run=where_commands_run(settings.mounts))
+    place = where_commands_run(settings.mounts)
+    schemas = tool_schemas(chosen, own, where_commands_run=place)
+    return [_tool_to_bind(**schema["function"]) for schema in schemas]
+
+
+def _tool_to_bind(name: str, description: str, parameters: dict[str, Any]) -> BaseTool:
+    def run(**_: Any) -> NoReturn:
+        raise RuntimeError(
+            f"`{name}` of filesystem_tools() only tells a model what it can call, it can't be run. "
+            "Use create_filesystem_agent for an agent with a filesystem, add_filesystem for your "
+            "own graph, or filesystem_tool to give an agent with a filesystem to another agent."
+        )
+
+    return StructuredTool(name=name, description=description, args_schema=parameters, func=run)
 
 
 def filesystem_condition(state: Any) -> str:
@@ -94,13 +142,13 @@ def filesystem_condition(state: Any) -> str:
 
 
 def check_schema(schema: Any) -> None:
-    """Raise for a state schema that is none, or lacks the channels."""
+    """Raise for a state schema that is not a class, or lacks the channels."""
     if not isinstance(schema, type):
         raise ValueError(f"`state_schema` must be a class, not {schema!r}.")
     if missing := missing_channels(schema):
         raise ValueError(
-            f"The state schema {schema.__name__} lacks the channels {', '.join(missing)}: "
-            "extend FilesystemState."
+            f"The state schema {schema.__name__} lacks the channels {', '.join(missing)}. Extend "
+            f"FilesystemState, which has them: `class {schema.__name__}(FilesystemState): ...`."
         )
 
 

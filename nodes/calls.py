@@ -1,6 +1,5 @@
 """The calls of an AI message: which there are, which are answered, and what is wrong with them."""
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +15,6 @@ __all__ = (
     "open_calls",
     "unanswered",
 )
-
-_MAX_ID = 256
-_BAD_ID = re.compile(r"[/\\\x00-\x1f\x7f]|\.\.")
 
 
 @dataclass(frozen=True)
@@ -109,11 +105,8 @@ def _problem_of_id(id: str, known: set[str]) -> str | None:
         return "The call has no id, so it was not run. Repeat it with an id."
     if id in known:
         return "Another call of this message has the same id, so this one was not run. Repeat it."
-    if len(id) > _MAX_ID or _BAD_ID.search(id) or not id.isprintable():
-        return (
-            f"The call was not run: its id must be at most {_MAX_ID} printable characters without "
-            "slashes, backslashes and `..`."
-        )
+    if id != id.encode(errors="replace").decode():
+        return "The call was not run: no checkpoint can hold its id, which is not valid Unicode."
     return None
 
 

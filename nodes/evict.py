@@ -4,6 +4,7 @@ It looks at the messages since the last AI message. A large one keeps its id and
 holds its head and tail and the path where the whole text can be read.
 """
 
+import base64
 import hashlib
 import json
 import re
@@ -22,7 +23,6 @@ from langgraph_filesystem.nodes.node import Edge, Node
 from langgraph_filesystem.nodes.once import Once
 from langgraph_filesystem.nodes.operation import open_workspace
 from langgraph_filesystem.nodes.operations import Operation
-from langgraph_filesystem.nodes.previews import preview
 from langgraph_filesystem.nodes.settings import CHARACTERS_PER_TOKEN, Settings
 from langgraph_filesystem.state.backends.file_store import ThreadFiles
 from langgraph_filesystem.state.errors import FileExists, FilesystemError, attempt
@@ -31,7 +31,7 @@ from langgraph_filesystem.state.langgraph_internals import read_channels
 from langgraph_filesystem.state.paths import is_within
 from langgraph_filesystem.state.workspace.workspace import EVICTED, Workspace
 
-__all__ = ("after_evict", "evict_node")
+__all__ = ("after_evict", "evict_node", "preview")
 
 _MARK = "evicted_to"
 _WAYS = {"read_file": "page through it with `read_file`", "grep": "search it with `grep`"}
@@ -39,8 +39,15 @@ _MEDIA = frozenset(
     {"image", "image_url", "input_image", "audio", "input_audio", "video", "media"}
     | {"file", "input_file", "document"}
 )
-"""Blocks that are no text: they stay in the message, and don't count as text."""
+"""Blocks that stay in the message and don't count, unless they hold an uploaded text file."""
+_TEXT_TYPE = re.compile(r"text/|application/(json|xml|yaml|x-yaml|toml)\b")
+_DATA_URL = re.compile(r"data:([^;,]*)[^,]*;base64,")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+_PREVIEW_LINES = 10
+"""Lines shown at either end."""
+_PREVIEW_LINE = 1_000
+"""Characters of a line that are shown."""
+_LEAST_PREVIEW = 400
 
 
 def evict_node(built: Settings, operations: Mapping[str, Operation]) -> Node:
@@ -111,23 +118,43 @@ def _is_large(message: AnyMessage, settings: Settings, exempt: Collection[str]) 
 
 
 def _text_of(message: AnyMessage) -> str:
-    """Return the text of a message; a block of a kind that is not known counts as its JSON."""
+    """Return the text of a message, uploaded text files included."""
     if isinstance(message.content, str):
         return message.content
-    return "\n".join(_block_text(block) for block in message.content if not _is_media(block))
+    texts = [_block_text(block) for block in message.content]
+    return "\n".join(text for text in texts if text is not None)
 
 
-def _is_media(block: Any) -> bool:
-    return isinstance(block, dict) and block.get("type") in _MEDIA
+def _block_text(block: Any) -> str | None:
+    """Return the text of a content block, or `None` if it has none.
 
-
-def _block_text(block: Any) -> str:
+    A block of a kind that is not known counts as its JSON.
+    """
     if isinstance(block, str):
         return block
     text = block.get("text")
     if isinstance(text, str):
         return text
+    if block.get("type") in _MEDIA:
+        return _uploaded_text(block)
     return json.dumps(block, ensure_ascii=False, default=str, indent=1)
+
+
+def _uploaded_text(block: dict[str, Any]) -> str | None:
+    """Return the text of an uploaded file, in the forms of LangChain, Anthropic and OpenAI."""
+    held = next((block[k] for k in ("source", "file") if isinstance(block.get(k), dict)), block)
+    kind = held.get("mime_type") or held.get("media_type") or ""
+    data = held.get("base64") or held.get("data") or held.get("file_data")
+    if isinstance(data, str) and held.get("type") == "text":
+        return data
+    if isinstance(data, str) and (url := _DATA_URL.match(data)):
+        kind, data = url[1], data[url.end() :]
+    if not isinstance(data, str) or not _TEXT_TYPE.match(str(kind)):
+        return None
+    try:
+        return base64.b64decode(data).decode()
+    except ValueError:
+        return None
 
 
 async def _evicted(
@@ -148,7 +175,7 @@ async def _evicted(
     )
     content: str | list[Any] = f"{notice}\n{shown}"
     if not isinstance(message.content, str):
-        media = [block for block in message.content if _is_media(block)]
+        media = [block for block in message.content if _block_text(block) is None]
         content = [{"type": "text", "text": content}, *media] if media else content
     marked = {**message.additional_kwargs, _MARK: path}
     return message.model_copy(update={"content": content, "additional_kwargs": marked})
@@ -189,3 +216,32 @@ async def _kept(message: AnyMessage, name: str, text: str, workspace: Workspace,
             file = FileData(content=text, encoding="utf-8", created_at=now, modified_at=now)
             files.change({path: file})
         return path
+
+
+def preview(text: str, budget: int) -> str:
+    """Return numbered lines from both ends of a text, in about `budget` characters."""
+    lines = text.split("\n")
+    if lines[-1] == "" and len(lines) > 1:
+        lines.pop()
+    cut = min(_PREVIEW_LINE, max(_LEAST_PREVIEW, budget) // (2 * _PREVIEW_LINES))
+    if len(lines) == 1:
+        return _ends(lines[0], max(cut, min(_PREVIEW_LINE, budget // 2)))
+    head = lines[:_PREVIEW_LINES]
+    tail_start = max(len(head), len(lines) - _PREVIEW_LINES)
+    rows = [_row(number, line, cut) for number, line in enumerate(head, 1)]
+    if tail_start > len(head):
+        rows.append(f"[... {tail_start - len(head):,} lines left out ...]")
+    tail = enumerate(lines[tail_start:], tail_start + 1)
+    return "\n".join([*rows, *(_row(number, line, cut) for number, line in tail)])
+
+
+def _row(number: int, line: str, cut: int) -> str:
+    shown = line if len(line) <= cut else f"{line[:cut]} [... {len(line):,} characters]"
+    return f"{number:>6}\t{shown}"
+
+
+def _ends(line: str, cut: int) -> str:
+    if len(line) <= 2 * cut:
+        return f"{1:>6}\t{line}"
+    left_out = len(line) - 2 * cut
+    return f"{1:>6}\t{line[:cut]}\n[... {left_out:,} characters left out ...]\n\t{line[-cut:]}"

@@ -14,6 +14,11 @@ whose users may name any model must not fill its memory with them."""
 
 def load_model(model: str | BaseChatModel) -> BaseChatModel:
     """Return the model, made by `init_chat_model` from a name such as `openai:gpt-5`."""
+    if isinstance(model, type):
+        raise ValueError(
+            f"`model` is the class {model.__name__}: pass an instance of it, such as "
+            f"`{model.__name__}(...)`."
+        )
     if isinstance(model, BaseChatModel):
         return model
     if not isinstance(model, str):

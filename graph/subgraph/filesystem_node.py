@@ -167,7 +167,8 @@ class FilesystemNode(Graph):
         return Visit(Parent(config), given, seeded=self._seedable(), inputs=input_keys(self))
 
     def _modes(self) -> dict[str, Any]:
-        keys = {*self.output_channels, *self._seedable()}
+        # A streamed update has these keys and no others; `routes` is what the router writes.
+        keys = {*self.output_channels, *self._seedable(), *({"routes"} & self.channels.keys())}
         return {"stream_mode": "values", "output_keys": sorted(keys)}
 
     def _seedable(self) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.tools import tool
+from langgraph.graph import MessagesState, StateGraph
 from langgraph.runtime import Runtime
 from pydantic import BaseModel
 from typing_extensions import TypedDict
@@ -15,6 +16,7 @@ from langgraph_filesystem import (
     CommandModel,
     FilesystemState,
     StateBackend,
+    add_filesystem,
     create_filesystem_agent,
 )
 from langgraph_filesystem.labels import draw_mermaid
@@ -80,6 +82,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"mounts": {"/": "disk"}}, "neither a backend nor a function"),
     ({"mounts": {"/": StateBackend}}, "neither a backend nor a function"),
     ({"mounts": [StateBackend()]}, "must map"),
+    ({"mounts": StateBackend()}, r'write `mounts=\{"/": \.\.\.\}` around the StateBackend'),
     ({"operations": ["ls", "rm"]}, "no operation 'rm'"),
     ({"operations": "ls"}, "list of names"),
     ({"evict_over": -1}, "evict_over"),
@@ -90,6 +93,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"tools": [weather, weather]}, "same name"),
     ({"state_schema": TypedDict("Mine", {"messages": list[Any]})}, "lacks the channels"),  # type: ignore[operator]
     ({"model": 7}, "chat model"),
+    ({"model": CommandModel}, r"pass an instance of it, such as `CommandModel\(\.\.\.\)`"),
+    ({"state_schema": MessagesState}, r"`class MessagesState\(FilesystemState\): \.\.\.`"),
     ({"evict_over": "x"}, "evict_over"),
     ({"evict_over": 1.5}, "evict_over"),
     ({"evict_over": True}, "evict_over"),
@@ -105,6 +110,23 @@ BAD: list[tuple[dict[str, Any], str]] = [
 def test_nonsense_is_refused_when_the_graph_is_built(options: Any, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         create_filesystem_agent(**{"model": CommandModel(), **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "fix"),
+    [
+        ({"backend": StateBackend()}, r'no `backend`\. Use `mounts=\{"/": backend\}`'),
+        ({"middleware": []}, r"no `middleware`\. .*`add_filesystem`"),
+        ({"prompt": "Be kind."}, r"no `prompt`\. Use `system_prompt`"),
+    ],
+)
+def test_keywords_of_other_factories_are_refused_with_what_replaces_them(
+    options: Any, fix: str
+) -> None:
+    with pytest.raises(TypeError, match=fix):
+        create_filesystem_agent(CommandModel(), **options)
+    with pytest.raises(TypeError, match=fix):
+        add_filesystem(StateGraph(FilesystemState), then="think", **options)
 
 
 def test_a_tool_with_the_name_of_an_operation_is_refused() -> None:

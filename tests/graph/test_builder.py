@@ -3,14 +3,17 @@
 from typing import Annotated, Any
 
 import pytest
+from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.graph import END, START, StateGraph, add_messages
 from typing_extensions import TypedDict
 
 from langgraph_filesystem import (
     FilesystemState,
     add_filesystem,
+    create_filesystem_agent,
     filesystem_condition,
     filesystem_tools,
     guarded,
@@ -83,8 +86,7 @@ def test_a_schema_without_the_channels_is_refused() -> None:
 
 
 def test_schemas_are_those_of_the_operations_that_can_work() -> None:
-    names = [schema["function"]["name"] for schema in filesystem_tools()]
-    assert names == [
+    assert [tool.name for tool in filesystem_tools()] == [
         "ls",
         "read_file",
         "write_file",
@@ -95,9 +97,23 @@ def test_schemas_are_those_of_the_operations_that_can_work() -> None:
         "grep",
     ]
     [only] = filesystem_tools(["ls"], tool_descriptions={"ls": "Look around."})
-    assert only["function"]["description"] == "Look around."
+    assert only.description == "Look around."
     with pytest.raises(ValueError, match="no operation"):
         filesystem_tools(["rm"])
+
+
+def test_the_tools_show_a_model_what_the_agent_shows_it() -> None:
+    model = ScriptedModel()
+    create_filesystem_agent(model)
+    assert [convert_to_openai_tool(tool) for tool in filesystem_tools()] == model.bound
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_a_tool_that_is_run_says_what_to_use_instead(awaited: bool) -> None:
+    agent = create_agent(ScriptedModel([says(call("ls", path="/"))]), filesystem_tools())
+    given: Any = {"messages": [HumanMessage("go")]}
+    with pytest.raises(RuntimeError, match=r"`ls` .* can't be run.*add_filesystem"):
+        await agent.ainvoke(given) if awaited else agent.invoke(given)
 
 
 def test_the_condition_sends_open_calls_to_the_router() -> None:

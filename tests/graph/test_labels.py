@@ -56,7 +56,7 @@ def test_every_node_has_metadata_and_every_choice_a_label(name: str) -> None:
     drawn = create_filesystem_agent(ScriptedModel(), **OPTIONS[name]).get_graph()
     for node in drawn.nodes.keys() - {"__start__", "__end__"}:
         assert drawn.nodes[node].metadata, node
-    by_source: dict[str, dict[str, str | None]] = {}
+    by_source: dict[str, dict[str, Any]] = {}
     for edge in drawn.edges:
         by_source.setdefault(edge.source, {})[edge.target] = edge.data
     assert by_source["model"] == {"router": "tool calls", "__end__": "no tool calls"}

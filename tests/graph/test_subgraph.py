@@ -218,6 +218,15 @@ def test_the_parents_database_grows_by_what_changed(tmp_path: Path, visits: int)
     assert size["node"] <= 1.5 * size["flat"], size
 
 
+def test_every_node_inside_streams_its_update_to_the_parent() -> None:
+    inside = filesystem_node(agent([write("/a", "a")]))
+    graph: Any = parent_of(inside).compile()
+    stream = graph.stream(GO, stream_mode="updates", subgraphs=True)
+    updates = {node: update for ns, chunk in stream if ns for node, update in chunk.items()}
+    [route] = updates["router"]["routes"]
+    assert (route["node"], route["path"]) == ("write_file", "/a")
+
+
 def test_a_compiled_graph_that_is_added_as_it_is_shares_files_by_value(saver: Any) -> None:
     """What the README warns of: an echo of all files, and deleted ones come back."""
     plain = agent([write("/a", "a"), call("delete", file_path="/gone")])

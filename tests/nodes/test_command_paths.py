@@ -91,10 +91,10 @@ def test_a_model_is_told_by_an_agent_and_by_the_tools_alone(root: Path) -> None:
     model = ScriptedModel()
     create_filesystem_agent(model, mounts=mounts).invoke({"messages": ["go"]})
     assert RELATIVE + OTHERS in model.asked[0][0].text
-    [tool] = [t for t in filesystem_tools(mounts=mounts) if t["function"]["name"] == "execute"]
-    assert tool["function"]["description"].endswith(RELATIVE + OTHERS)
+    [tool] = [t for t in filesystem_tools(mounts=mounts) if t.name == "execute"]
+    assert tool.description.endswith(RELATIVE + OTHERS)
     own = filesystem_tools(["execute"], mounts=mounts, tool_descriptions={"execute": "Run."})
-    assert own[0]["function"]["description"] == "Run."
+    assert own[0].description == "Run."
 
 
 def executed(command: str, mounts: Any) -> str:

@@ -1,10 +1,13 @@
 """`evict`: what is too large goes to a file, whole, and its ends stay."""
 
+import base64
 import re
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -12,7 +15,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
 from langgraph_filesystem import FilesystemState, create_filesystem_agent, filesystem_node
-from langgraph_filesystem.nodes.evict import after_evict
+from langgraph_filesystem.nodes.evict import after_evict, preview
 from langgraph_filesystem.state.backends import StateBackend
 from langgraph_filesystem.state.backends.protocol import WriteResult
 from langgraph_filesystem.state.workspace.composite import CompositeBackend
@@ -106,7 +109,11 @@ def test_what_stays_is_small(text: str, evict_over: int) -> None:
         ("a.b:c", "a_b_c"),
         ("日本", "result"),
         ("é" * 50 + "x", "x"),
-        ("z" * 256, "z" * 100),
+        ("z" * 1_000, "z" * 100),
+        ("../../etc/passwd", "etc_passwd"),
+        ("..", "result"),
+        ("a/b\\c", "a_b_c"),
+        ("x\0y\n", "x_y"),
         ("~", "result"),
         ("con.", "con"),
     ],
@@ -132,7 +139,7 @@ def test_a_repeated_id_gets_a_new_name() -> None:
         [call("give", id="sa.me"), call("give", id="sa:me"), call("give", id="sa/me")],
         tools=[giving(LINES)],
     )
-    names = ["same", "same-2", "sa_me", "sa_me-2"]
+    names = ["same", "same-2", "sa_me", "sa_me-2", "sa_me-3"]
     assert sorted(state["files"]) == sorted(f"/large_tool_results/{name}" for name in names)
 
 
@@ -162,6 +169,53 @@ def test_media_alone_are_not_text() -> None:
     reply, files = evicted([image, {"type": "text", "text": "small"}])
     assert files == {}
     assert reply.content == [image, {"type": "text", "text": "small"}]
+
+
+ENCODED = base64.b64encode(LINES.encode()).decode()
+UPLOADS: dict[str, dict[str, Any]] = {
+    "LangChain's text": {"type": "text-plain", "text": LINES, "mime_type": "text/plain"},
+    "LangChain's file": {"type": "file", "base64": ENCODED, "mime_type": "text/csv"},
+    "LangChain 0's text": {"type": "file", "source_type": "text", "text": LINES},
+    "LangChain 0's file": {
+        "type": "file",
+        "source_type": "base64",
+        "data": ENCODED,
+        "mime_type": "application/json",
+    },
+    "Anthropic's text": {
+        "type": "document",
+        "source": {"type": "text", "media_type": "text/plain", "data": LINES},
+    },
+    "OpenAI's file": {
+        "type": "file",
+        "file": {"filename": "a.md", "file_data": f"data:text/markdown;base64,{ENCODED}"},
+    },
+}
+
+
+@pytest.mark.parametrize("block", UPLOADS.values(), ids=UPLOADS)
+def test_a_text_file_that_was_uploaded_goes_to_a_file(block: dict[str, Any]) -> None:
+    image = {"type": "image", "base64": "x" * 200_000, "mime_type": "image/png"}
+    given = HumanMessage(["look at this", block, image], id="h")
+    state = create_filesystem_agent(ScriptedModel()).invoke({"messages": [given]})
+    assert state["files"]["/large_tool_results/h"]["content"] == f"look at this\n{LINES}"
+    [notice, kept] = state["messages"][0].content
+    assert len(notice["text"]) < 10_000
+    assert kept == image
+
+
+def test_uploads_that_are_small_or_hold_no_text_stay() -> None:
+    data = base64.b64encode(bytes(range(256)) * 1_000).decode()
+    blocks: list[Any] = [
+        {"type": "file", "base64": data, "mime_type": "application/pdf"},
+        {"type": "file", "base64": data, "mime_type": "text/plain"},
+        {"type": "file", "base64": "aGk=", "mime_type": "text/plain"},
+        {"type": "file", "file_id": "f-1"},
+        {"type": "document", "source": {"type": "url", "url": "https://example.com/a.pdf"}},
+    ]
+    state = create_filesystem_agent(ScriptedModel()).invoke({"messages": [HumanMessage(blocks)]})
+    assert state["messages"][0].content == blocks
+    assert not state.get("files")
 
 
 def test_blocks_of_text_only_become_text() -> None:
@@ -418,3 +472,42 @@ def test_a_message_that_is_added_while_a_run_is_stopped_is_evicted_too() -> None
     assert [message.type for message in state["messages"][:5]] == [
         *("human", "ai", "tool", "human", "ai")
     ]
+
+
+# The preview that stays in the message
+
+
+def test_ten_lines_of_either_end_are_numbered() -> None:
+    rows = preview("".join(f"l{n}\n" for n in range(1, 101)), 40_000).split("\n")
+    assert rows[0] == "     1\tl1"
+    assert rows[9:12] == ["    10\tl10", "[... 80 lines left out ...]", "    91\tl91"]
+    assert rows[-1] == "   100\tl100"
+    assert len(rows) == 21
+
+
+@pytest.mark.parametrize("count", [2, 10, 11, 20])
+def test_few_lines_are_shown_once_each(count: int) -> None:
+    text = "\n".join(f"l{n}" for n in range(count))
+    rows = preview(text, 40_000).split("\n")
+    assert [row.split("\t")[1] for row in rows] == text.split("\n")
+
+
+def test_lines_are_cut_at_a_thousand_characters() -> None:
+    rows = preview(f"{'x' * 1_000}\n{'y' * 1_001}\n", 40_000).split("\n")
+    assert rows == ["     1\t" + "x" * 1_000, "     2\t" + "y" * 1_000 + " [... 1,001 characters]"]
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_one_long_line_shows_both_its_ends(end: str) -> None:
+    rows = preview("a" * 5_000 + "b" * 5_000 + end, 40_000).split("\n")
+    assert rows == [
+        "     1\t" + "a" * 1_000,
+        "[... 8,000 characters left out ...]",
+        "\t" + "b" * 1_000,
+    ]
+
+
+@given(st.text("ab\n", max_size=300), st.integers(0, 50_000))
+def test_a_preview_is_about_as_large_as_it_may_be(text: str, budget: int) -> None:
+    shown = preview(text * 20, budget)
+    assert len(shown) <= max(400, budget) + 20 * 40 + 50
