@@ -361,17 +361,15 @@ def loaded(channel: StateChannel, value: Any) -> Any:
     return channel.from_checkpoint(value)
 
 
-def test_snapshots_of_a_small_channel_come_as_often_as_langgraph_makes_them() -> None:
+def test_snapshots_of_a_small_channel_come_often() -> None:
     channel = loaded(FilesChannel(typ=dict), {})
     for number in range(50):
         channel.update([{f"/{number}": "x"}])
-    assert channel.snapshot_frequency == 100
+    assert channel.snapshot_frequency == 10
     assert loaded(FilesChannel(typ=dict, snapshot_frequency=7), {}).snapshot_frequency == 7
 
 
-@pytest.mark.parametrize(
-    ("size", "spaced"), [(500_000, 976), (1_000_000, 1_953), (10_000_000, 200)]
-)
+@pytest.mark.parametrize(("size", "spaced"), [(500_000, 162), (1_000_000, 325), (10_000_000, 200)])
 def test_snapshots_are_spaced_by_size_until_replaying_takes_too_long(
     size: int, spaced: int
 ) -> None:
