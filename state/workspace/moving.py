@@ -166,8 +166,9 @@ class _Transfer:
                 return await source.store.inventory(source.inner)
         except FileNotFound:
             with destination.renaming():
-                if await destination.store.kind(destination.inner) is None:
-                    raise
+                is_there = await destination.store.kind(destination.inner) is not None
+            if not is_there:
+                raise
             # Not every backend has a journal.
             raise FilesystemError(
                 PathPart(source.path),
