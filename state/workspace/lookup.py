@@ -75,7 +75,7 @@ async def find_lines(
 ) -> GrepResult:
     """Return the lines that match in every mount at or below a path."""
     path = await workspace.resolve(path)
-    part = _Parts(glob, path)
+    part = _Parts(glob or None, path)
     answers = _Answers(workspace, "grep")
     total = GrepResult(matches=[], counts={})
 
@@ -106,7 +106,7 @@ class _Parts:
     def __init__(self, pattern: str | None, directory: str) -> None:
         self._pattern = pattern
         self._directory = directory
-        self._glob = Glob(pattern) if pattern else None
+        self._glob = None if pattern is None else Glob(pattern)
 
     def of(self, path: str) -> str | None:
         """Return the pattern for a mount that is searched from a path."""
