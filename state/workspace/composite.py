@@ -23,36 +23,23 @@ class CompositeBackend(Composed, PublicMethods):
 
     Give it as the `mounts` of a graph, mount it, or use it as a backend of its own. The longest
     prefix wins, and a directory above a prefix shows what is mounted below it. Each backend sees
-    paths of its own, without the prefix; answers and errors have the whole path.
+    paths of its own, without the prefix; answers and errors have the whole path. It has `execute`
+    if one of the backends has it, or is made by a factory and may have it.
 
     Args:
         default: The backend, or a factory of it, for every path that no prefix has.
         routes: Path prefixes and the backends, or factories, behind them.
     """
 
-    def __new__(
-        cls,
-        default: Backend | BackendFactory,
-        routes: Mapping[str, Backend | BackendFactory] | None = None,
-    ) -> "CompositeBackend":
-        """Make one that has `execute` if a backend has it, or may have it once it is made."""
-        mounts = Mounts({"/": default, **(routes or {})})
-        is_plain = cls is CompositeBackend and mounts.shells
-        made = super().__new__(_CommandComposite if is_plain else cls)
-        made.mounts = mounts
-        return made
-
     def __init__(
         self,
         default: Backend | BackendFactory,
         routes: Mapping[str, Backend | BackendFactory] | None = None,
     ) -> None:
-        """Keep what `__new__` has made."""
-
-    def __copy__(self) -> "CompositeBackend":
-        copied = object.__new__(type(self))
-        copied.__dict__.update(self.__dict__)
-        return copied
+        self.mounts = Mounts({"/": default, **(routes or {})})
+        if type(self) is CompositeBackend and self.mounts.shells:
+            # Whoever looks for `execute` must not find it where nothing can run commands.
+            self.__class__ = _CommandComposite
 
     def open(self, context: MountContext) -> FileStore:
         """Return all mounts as one store."""

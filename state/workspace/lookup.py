@@ -5,9 +5,9 @@ others found; if all fail, it is an error.
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from langgraph_filesystem.state.backends.file_store import Query
 from langgraph_filesystem.state.backends.protocol import (
@@ -17,49 +17,54 @@ from langgraph_filesystem.state.backends.protocol import (
     GrepResult,
     LsResult,
 )
-from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, attempt
-from langgraph_filesystem.state.globs import compile_glob
+from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, NotDirectory, attempt
+from langgraph_filesystem.state.globs import Glob
 from langgraph_filesystem.state.text import Note, PathPart, join_notes, split_notes
 
 if TYPE_CHECKING:
+    from langgraph_filesystem.state.workspace.mounts import Mount
     from langgraph_filesystem.state.workspace.workspace import Place, Workspace
 
 __all__ = ("find_files", "find_lines", "list_directory")
 
-R = TypeVar("R")
+R = TypeVar("R", LsResult, GlobResult, GrepResult)
 
 
 async def list_directory(workspace: "Workspace", path: str) -> LsResult:
     """Return what is directly below a directory, with the mount points there."""
-    place = await workspace.locate(path)
-    points = _mount_points(workspace, place.path)
-    answers = _Answers("ls")
-    result = await answers.add(place, place.store.ls(place.inner), is_above=bool(points))
+    answers = _Answers(workspace, "ls")
+    path = await workspace.resolve(path)
+    answer = await answers.ask(path, lambda place: place.store.ls(place.inner))
+    points = _mount_points(workspace, path)
+    note = answers.note(is_enough=bool(points))
+    if answer is None:
+        return LsResult(entries=points, note=note)
     hidden = {info["path"] for info in points}
-    named = [_named(place, info) for info in (result.entries if result else None) or ()]
-    entries = [info for info in named if info["path"].rstrip("/") not in hidden]
-    if points and result is None:
-        return LsResult(entries=points, note=answers.note(is_enough=True))
-    return LsResult(entries=[*entries, *points], note=answers.note())
+    place, result = answer
+    entries = [_named(place, info) for info in result.entries or ()]
+    shown = [info for info in entries if info["path"].rstrip("/") not in hidden]
+    return LsResult(entries=[*shown, *points], note=note)
 
 
 async def find_files(workspace: "Workspace", pattern: str, path: str) -> GlobResult:
     """Return the files that match in every mount at or below a path."""
-    matches = compile_glob(pattern)
-    searches = await _searches(workspace, path, pattern)
-    answers = _Answers("glob")
+    path = await workspace.resolve(path)
+    part = _Parts(pattern, path)
+    answers = _Answers(workspace, "glob")
     found: list[FileInfo] = []
     total = GlobResult(matches=found)
-    for place, only in searches:
-        work = place.store.glob(only or "*", place.inner)
-        is_above = len(searches) > 1 and place is searches[0].place
-        result = await answers.add(place, work, is_above=is_above)
-        if result is None:
-            continue
-        for info in (_named(place, info) for info in result.matches or ()):
-            is_wanted = only is not None or matches(_relative(info["path"], path))
-            if is_wanted and _is_visible(workspace, place, info["path"]):
-                found.append(info)
+
+    async def ask(place: "Place") -> GlobResult:
+        result = await place.store.glob(part.of(place.path) or "*", place.inner)
+        if result.truncated and not result.note:
+            result.note = "The list is not complete."
+        return result
+
+    async for place, result in answers.ask_all(path, ask, part.may_hold):
+        for info in result.matches or ():
+            named = _named(place, info)
+            if part.keeps(place, named["path"]) and _is_visible(workspace, place, named["path"]):
+                found.append(named)
         total.truncated = total.truncated or result.truncated
     total.note = answers.note()
     return total
@@ -69,80 +74,129 @@ async def find_lines(
     workspace: "Workspace", query: Query, path: str, glob: str | None
 ) -> GrepResult:
     """Return the lines that match in every mount at or below a path."""
-    matches = compile_glob(glob) if glob else None
-    searches = await _searches(workspace, path, glob)
-    answers = _Answers("grep")
+    path = await workspace.resolve(path)
+    part = _Parts(glob or None, path)
+    answers = _Answers(workspace, "grep")
     total = GrepResult(matches=[], counts={})
-    # Matches that another mount hides must not use up the limit: it is applied to what is left.
-    each = query if len(searches) == 1 else replace(query, max_count=None)
-    for place, only in searches:
-        work = place.store.grep(each, place.inner, only)
-        is_above = len(searches) > 1 and place is searches[0].place
-        result = await answers.add(place, work, is_above=is_above)
-        if result is None:
-            continue
 
-        def keeps(found: str, place: "Place" = place, only: str | None = only) -> bool:
-            is_wanted = matches is None or only == glob or matches(_relative(found, path))
-            return is_wanted and _is_visible(workspace, place, found)
+    async def ask(place: "Place") -> GrepResult:
+        # Matches that are left out below must not use up the limit.
+        is_whole = part.is_exact(place) and not workspace.mounts.below(place.path)
+        one = query if is_whole else replace(query, max_count=None)
+        return await place.store.grep(one, place.inner, part.of(place.path))
+
+    async for place, result in answers.ask_all(path, ask, part.may_hold):
+
+        def keeps(found: str, place: "Place" = place) -> bool:
+            return part.keeps(place, found) and _is_visible(workspace, place, found)
 
         _add_matches(total, result, place, keeps)
-    if len(searches) > 1:
-        _cut_matches(total, query.max_count)
+    _cut_matches(total, query.max_count)
     total.note = answers.note()
     return total
 
 
-class _Search(NamedTuple):
-    """One mount to search, and the part of the file pattern that it can apply itself."""
+class _Parts:
+    """A pattern for files, and the part of it that each mount can apply itself.
 
-    place: "Place"
-    pattern: str | None
-
-
-async def _searches(workspace: "Workspace", path: str, pattern: str | None) -> list[_Search]:
-    """Return each mount to search at or below a path.
-
-    A pattern with `/` is relative to `path`, so a mount below can't apply it: it is asked for all
-    of its files, and the pattern is applied to what comes back.
+    A pattern with `/` is relative to the directory that is searched. A mount below gets what is
+    left of it, or none, and the whole pattern is applied to what comes back.
     """
-    names_only = pattern if pattern and "/" not in pattern else None
-    place = await workspace.locate(path)
-    below = [workspace.place(mount.prefix) for mount in workspace.mounts.below(place.path)]
-    return [_Search(place, pattern), *(_Search(one, names_only) for one in below)]
+
+    def __init__(self, pattern: str | None, directory: str) -> None:
+        self._pattern = pattern
+        self._directory = directory
+        self._glob = None if pattern is None else Glob(pattern)
+
+    def of(self, path: str) -> str | None:
+        """Return the pattern for a mount that is searched from a path."""
+        if self._pattern is None or "/" not in self._pattern or path == self._directory:
+            return self._pattern
+        start = self._relative(path) + "/"
+        pattern = self._pattern.removeprefix("/")
+        return pattern[len(start) :] or None if pattern.startswith(start) else None
+
+    def may_hold(self, path: str) -> bool:
+        """Say whether files that match may lie below a path."""
+        return self._glob is None or self._glob.may_hold(self._relative(path))
+
+    def is_exact(self, place: "Place") -> bool:
+        """Say whether a mount finds exactly what the pattern matches."""
+        return self.of(place.path) == self._pattern
+
+    def keeps(self, place: "Place", path: str) -> bool:
+        """Say whether a file that a mount found matches."""
+        if self._glob is None or self.is_exact(place):
+            return True
+        return self._glob.matches(self._relative(path))
+
+    def _relative(self, path: str) -> str:
+        return path[len(self._directory.rstrip("/")) + 1 :]
 
 
 class _Answers:
-    """What the mounts answered that were asked, their notes, and which of them failed."""
+    """What the mounts answered, their notes, and which of them failed."""
 
-    def __init__(self, operation: str) -> None:
+    def __init__(self, workspace: "Workspace", operation: str) -> None:
+        self._workspace = workspace
         self._operation = operation
         self._notes: list[Note] = []
         self._failed: list[FilesystemError] = []
         self._succeeded = False
 
-    async def add(self, place: "Place", work: Awaitable[R], *, is_above: bool = False) -> R | None:
-        """Return the result of a mount, or `None` if it failed.
+    async def ask_all(
+        self, path: str, ask: Callable[["Place"], Awaitable[R]], is_asked: Callable[[str], bool]
+    ) -> AsyncIterator[tuple["Place", R]]:
+        """Yield the answers of the mount that serves a path and of each mount below it."""
+        if answer := await self.ask(path, ask):
+            yield answer
+        asked: set[str] = set()
+        # A factory may make a backend with mounts of its own, so there may be more each time.
+        while left := [m.prefix for m in self._below(path) if m.prefix not in asked]:
+            asked.add(left[0])
+            if is_asked(left[0]) and (answer := await self.ask(left[0], ask)):
+                yield answer
 
-        A mount above others that has nothing at the path has not failed: it is a directory because
-        of the mounts below it.
+    async def ask(
+        self, path: str, ask: Callable[["Place"], Awaitable[R]]
+    ) -> tuple["Place", R] | None:
+        """Return the answer of the mount that serves a path, or `None` if it failed.
+
+        One that has no directory there has not failed if others are mounted below: it is a
+        directory because of them.
         """
-        result = await attempt(work, self._operation, " ", PathPart(place.inner))
-        if isinstance(result, FilesystemError):
-            if not (is_above and isinstance(result, FileNotFound)):
-                error = result.renamed(place.mount.outer)
-                self._failed.append(error)
-                self._notes.append(Note(PathPart(place.mount.prefix), ": ", error.message))
+        asked = await attempt(self._asked(path, ask), self._operation, " ", PathPart(path))
+        if isinstance(asked, FilesystemError):
+            is_missing = isinstance(asked, FileNotFound | NotDirectory)
+            if not (is_missing and self._below(path)):
+                self._failed.append(asked)
+                self._notes.append(self._about(path, asked.message))
             return None
         self._succeeded = True
-        self._notes += split_notes("\n", place.renamed(getattr(result, "note", None)))
-        return result
+        place, result = asked
+        notes = split_notes("\n", place.renamed(result.note))
+        self._notes += [note if path == "/" else self._about(path, note) for note in notes]
+        return asked
 
     def note(self, *, is_enough: bool = False) -> Note | None:
         """Return all notes as one; raise if every mount failed, unless there is something else."""
         if self._failed and not self._succeeded and not is_enough:
             raise self._failed[0]
         return join_notes("\n", self._notes)
+
+    async def _asked(self, path: str, ask: Callable[["Place"], Awaitable[R]]) -> tuple["Place", R]:
+        place = await self._workspace.place(path)
+        with place.renaming():
+            return place, await ask(place)
+
+    def _below(self, path: str) -> "list[Mount]":
+        return self._workspace.mounts.below(path)
+
+    def _about(self, path: str, note: Note) -> Note:
+        """Return a note that names a path: its own, or that of the mount."""
+        if any(isinstance(part, PathPart) for part in note.parts):
+            return note
+        return Note(PathPart(self._workspace.mounts.locate(path).prefix), ": ", note)
 
 
 def _mount_points(workspace: "Workspace", path: str) -> list[FileInfo]:
@@ -155,7 +209,8 @@ def _mount_points(workspace: "Workspace", path: str) -> list[FileInfo]:
 
 def _is_visible(workspace: "Workspace", place: "Place", path: str) -> bool:
     """Say whether no other mount hides a path of this one."""
-    return workspace.mounts.locate(path).prefix == place.mount.prefix
+    mounts = workspace.mounts
+    return path not in mounts.directories and mounts.locate(path).prefix == place.mount.prefix
 
 
 def _add_matches(
@@ -176,7 +231,7 @@ def _add_matches(
 
 
 def _cut_matches(total: GrepResult, most: int | None) -> None:
-    """Keep so many matching lines in all: each mount was asked for all of them."""
+    """Keep so many matching lines in all: each mount was asked for as many, or for all."""
     counts, left = total.counts or {}, most
     if left is None or sum(counts.values()) <= left:
         return
@@ -192,10 +247,6 @@ def _cut_matches(total: GrepResult, most: int | None) -> None:
             matches.append(match)
     total.counts = {path: count for path, count in kept.items() if count}
     total.matches, total.truncated = matches, True
-
-
-def _relative(path: str, directory: str) -> str:
-    return path[len(directory.rstrip("/")) + 1 :]
 
 
 def _named(place: "Place", info: FileInfo) -> FileInfo:

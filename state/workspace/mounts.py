@@ -20,7 +20,8 @@ from langgraph_filesystem.state.backends.foreign import open_store
 from langgraph_filesystem.state.backends.protocol import Backend, BackendFactory
 from langgraph_filesystem.state.backends.state import StateBackend
 from langgraph_filesystem.state.errors import FilesystemError, PathRefused
-from langgraph_filesystem.state.paths import is_within, normalize_path
+from langgraph_filesystem.state.files import CONFLICTS
+from langgraph_filesystem.state.paths import ancestors, is_within, normalize_path
 from langgraph_filesystem.state.text import PathPart
 
 __all__ = ("Alias", "Composed", "Mount", "Mountable", "Mounts")
@@ -141,6 +142,11 @@ class Mounts:
         ]
         return tuple(sorted(found, key=lambda alias: -len(alias.path)))
 
+    @cached_property
+    def directories(self) -> frozenset[str]:
+        """The paths above mount points, without `/`: directories, whatever a backend has there."""
+        return frozenset(above for mount in self.all for above in ancestors(mount.prefix))
+
     @property
     def reach_outside(self) -> bool:
         """Whether a mount changes something outside the state, or may."""
@@ -149,6 +155,20 @@ class Mounts:
     def locate(self, path: str) -> Mount:
         """Return the mount that serves a path."""
         return next(mount for mount in self.all if is_within(path, mount.prefix))
+
+    def with_made(self, mount: Mount, made: Any) -> "Mounts":
+        """Return the mounts with a backend in place of the factory that made it.
+
+        The mounts of a composed backend take its place, except where something else is mounted.
+        """
+        others = {one.prefix: one.backend for one in self.all if one is not mount}
+        return Mounts({**dict(_flattened({mount.prefix: made})), **others})
+
+    @cached_property
+    def with_conflicts(self) -> "Mounts":
+        """The mounts with `/conflicts` in the state, where edits are kept that did not fit."""
+        others = {mount.prefix: mount.backend for mount in self.all}
+        return Mounts({CONFLICTS: StateBackend(), **others})
 
     def below(self, path: str) -> list[Mount]:
         """Return the mounts strictly below a path, in the order of their prefixes."""
@@ -181,9 +201,12 @@ class Mounts:
 
 
 def _flattened(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield prefixes and backends, with the mounts of a composed backend in its place."""
+    """Yield prefixes and backends, with the mounts of a composed backend in its place.
+
+    A subclass that overrides a method stays one mount, or its method would not be called.
+    """
     for prefix, backend in given.items():
-        if isinstance(backend, Composed):
+        if isinstance(backend, Composed) and not getattr(type(backend), "overridden", ()):
             above = _checked_prefix(prefix).rstrip("/")
             for mount in backend.mounts.all:
                 yield above + mount.prefix, mount.backend

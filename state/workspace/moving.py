@@ -1,9 +1,10 @@
-"""Moves: within a store, from disk to disk, or file by file through memory.
+"""Moves: within a mount, from disk to disk, or file by file through memory.
 
 A move that is interrupted leaves every file at one end or at both, never at none. The same call
 made again goes on: a file that is at the destination with the same content counts as copied.
 """
 
+import uuid
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,10 +13,12 @@ from langgraph_filesystem.state.backends.protocol import FileInfo, MoveResult
 from langgraph_filesystem.state.errors import (
     BackendFailed,
     FileExists,
+    FileNotFound,
     FilesystemError,
     IsDirectory,
     Unsupported,
 )
+from langgraph_filesystem.state.paths import is_within
 from langgraph_filesystem.state.text import Note, PathPart, join_notes
 
 if TYPE_CHECKING:
@@ -51,9 +54,11 @@ async def move(
     if not source.store.capabilities.deletes:
         raise Unsupported(
             PathPart(source.path),
-            ": can't be moved, as the backend there can't delete. Read it, and write it there.",
+            ": can't be moved, because the backend there can't delete. Read it, and write it to ",
+            PathPart(destination.path),
+            ".",
         )
-    return await _copy_and_delete(workspace, source, destination, key, may_defer)
+    return await _Transfer(workspace, source, destination, key).run(may_defer)
 
 
 async def _rename(
@@ -61,9 +66,18 @@ async def _rename(
 ) -> MoveResult:
     if await workspace.outcome(source, key) is not None:
         return MoveResult()
-    with source.renaming():
+
+    def outer(path: str) -> str:
+        # A backend may be mounted twice, under two prefixes.
+        place = destination if is_within(path, destination.inner) else source
+        return place.mount.outer(path)
+
+    try:
         moved = await source.store.move(source.inner, destination.inner, once=key)
-    return MoveResult(files=moved.files, note=source.renamed(moved.note))
+    except FilesystemError as error:
+        raise error.renamed(outer) from None
+    note = None if moved.note is None else Note(moved.note).renamed(outer)
+    return MoveResult(files=moved.files, note=note)
 
 
 async def _receive(source: "Place", destination: "Place", key: str | None) -> MoveResult | None:
@@ -81,104 +95,231 @@ async def _receive(source: "Place", destination: "Place", key: str | None) -> Mo
     return MoveResult(files=moved.files, note=destination.renamed(moved.note))
 
 
-async def _copy_and_delete(
-    workspace: "Workspace",
-    source: "Place",
-    destination: "Place",
-    key: str | None,
-    may_defer: bool,
-) -> MoveResult | None:
-    last = None if key is None else f"{key}-delete"
-    done = await workspace.outcome(source, last)
-    if done is not None and await destination.store.kind(destination.inner) is not None:
-        return MoveResult(note="The move was finished before the run was interrupted.")
-    with source.renaming():
-        inventory = await source.store.inventory(source.inner)
-    _check_size(source, inventory)
-    await _check_destination(source, destination, inventory)
-    digests, copied = await _copy(workspace, source, destination, inventory, key)
-    is_stored = not (copied and destination.store.capabilities.in_state)
-    if not is_stored and may_defer and key is not None:
-        return None
-    with source.renaming():
-        stay = await source.store.delete_copied(source.inner, digests, once=last)
-    return MoveResult(
-        files=len(digests) - len(stay), note=_note(source, destination, inventory, stay)
-    )
+class _Transfer:
+    """A move from one store to another, file by file through memory."""
+
+    def __init__(
+        self, workspace: "Workspace", source: "Place", destination: "Place", key: str | None
+    ) -> None:
+        self._workspace = workspace
+        self._source = source
+        self._destination = destination
+        self._key = key
+        self._digests: dict[str, str] = {}
+        """Of the files that are at the destination, by their paths at the source."""
+        self._copied = 0
+        """How many of them were not there before."""
+
+    async def run(self, may_defer: bool) -> MoveResult | None:
+        """Copy all files, then delete them at the source.
+
+        `None` says that the copy is in the state, but not in a checkpoint yet.
+        """
+        if await self._workspace.outcome(self._source, self._part("delete")) is not None:
+            return await self._finished_before()
+        inventory = await self._inventory()
+        _check_size(self._source, inventory)
+        await self._check_destination(inventory)
+        into_state = self._destination.store.capabilities.in_state
+        if into_state and self._key is not None and not may_defer:
+            raise Unsupported(
+                PathPart(self._source.path),
+                ": can't be moved into the state by this backend. Read it, and write it to ",
+                PathPart(self._destination.path),
+                ".",
+            )
+        await self._copy(inventory)
+        if into_state and self._copied and self._key is not None:
+            return None
+        if not self._copied:
+            await self._check_separate()
+        stay = sorted(await self._delete())
+        files = len(self._digests.keys() - set(stay))
+        return MoveResult(files=files, note=self._note(inventory, stay))
+
+    def _part(self, name: str) -> str | None:
+        """Return the key of a part of the call."""
+        return None if self._key is None else f"{self._key}-{name}"
+
+    def _target(self, path: str) -> str:
+        """Return the path at the destination for a path of the source."""
+        return self._destination.inner + path[len(self._source.inner) :]
+
+    async def _finished_before(self) -> MoveResult:
+        """Answer a call whose source was deleted before the run was interrupted."""
+        with self._destination.renaming():
+            if await self._destination.store.kind(self._destination.inner) is not None:
+                moved = await self._destination.store.inventory(self._destination.inner)
+                return MoveResult(files=len(moved.files))
+        # A thread that goes on from an earlier checkpoint: what is outside of it does not go back.
+        raise FilesystemError(
+            PathPart(self._source.path),
+            ": was moved to ",
+            PathPart(self._destination.path),
+            " before, and is not there now. Look for it with `ls` or `glob`.",
+        )
+
+    async def _inventory(self) -> Inventory:
+        source, destination = self._source, self._destination
+        try:
+            with source.renaming():
+                return await source.store.inventory(source.inner)
+        except FileNotFound:
+            with destination.renaming():
+                is_there = await destination.store.kind(destination.inner) is not None
+            if not is_there:
+                raise
+            # Not every backend has a journal.
+            raise FilesystemError(
+                PathPart(source.path),
+                ": no such file or directory. ",
+                PathPart(destination.path),
+                " exists: it may have been moved there before. Look at it.",
+            ) from None
+
+    async def _check_destination(self, inventory: Inventory) -> None:
+        """Refuse a destination that has anything but a part of what is moved there."""
+        destination = self._destination
+        with destination.renaming():
+            kind = await destination.store.kind(destination.inner)
+            if kind is None:
+                return
+            is_file = inventory.files[0]["path"] == self._source.inner
+            if is_file and kind == "directory":
+                raise IsDirectory(destination.inner)
+            there = await destination.store.inventory(destination.inner)
+            ours = {self._target(info["path"]) for info in inventory.files}
+            if any(info["path"] not in ours for info in there.files):
+                raise FileExists(destination.inner, _TAKEN)
+
+    async def _copy(self, inventory: Inventory) -> None:
+        source, destination, size = self._source, self._destination, 0
+        for number, paths in enumerate(_batches(inventory.files)):
+            contents: dict[str, bytes] = {}
+            with source.renaming():
+                fetched = await source.store.fetch(paths)
+            for path, content in zip(paths, fetched, strict=True):
+                if isinstance(content, FilesystemError):
+                    raise self._unmoved(content.renamed(source.mount.outer))
+                self._digests[path] = digest_of(content)
+                contents[self._target(path)] = content
+                size += len(content)
+            if size > _MAX_BYTES:  # not every backend tells the sizes before
+                raise self._unmoved(_too_much(source, len(inventory.files), size))
+            once = self._part(f"copy{number}")
+            with destination.renaming():
+                failed = await destination.store.put(contents, overwrite=False, once=once)
+            await self._check_failed(contents, failed)
+            self._copied += len(contents) - len(failed)
+            self._workspace.progress(
+                {"event": "copied", "files": len(self._digests), "of": len(inventory.files)}
+            )
+
+    async def _check_failed(
+        self, contents: dict[str, bytes], failed: dict[str, FilesystemError]
+    ) -> None:
+        """Raise for a file that could not be written, unless the same file is there already."""
+        destination = self._destination
+        for path, error in failed.items():
+            if isinstance(error, FileExists):
+                with destination.renaming():
+                    [there] = await destination.store.fetch([path])
+                if there == contents[path]:
+                    continue
+                error = FileExists(path, f"It differs from what would be moved there. {_TAKEN}")
+            raise self._unmoved(error.renamed(destination.mount.outer))
+
+    def _unmoved(self, error: FilesystemError) -> FilesystemError:
+        """Add to an error that everything is still at the source."""
+        begun = (
+            f" Files that were copied before: {self._copied:,}. The same move made again goes on."
+            if self._copied
+            else ""
+        )
+        end = "" if error.message.endswith(".") else "."
+        error.message = Note(
+            *(error.message, end, " Nothing was deleted from ", PathPart(self._source.path), "."),
+            begun,
+        )
+        return error
+
+    async def _check_separate(self) -> None:
+        """Raise if both ends are the same files under two mounts: deleting one deletes both.
+
+        Asked when all files were at the destination before. A file with a new name is written at
+        the source, to see if it shows at the destination.
+        """
+        source, destination = self._source, self._destination
+        if source.store.capabilities.in_state or destination.store.capabilities.in_state:
+            return
+        probe = f"{source.inner}.{uuid.uuid4().hex[:8]}.tmp"
+        with source.renaming():
+            failed = await source.store.put({probe: b""}, overwrite=False)
+            if failed:
+                raise failed[probe]
+        try:
+            with destination.renaming():
+                is_shared = await destination.store.kind(self._target(probe)) is not None
+        finally:
+            with source.renaming():
+                await source.store.delete(probe)
+        if is_shared:
+            raise FileExists(destination.path, "It is the same as the source, under another mount.")
+
+    async def _delete(self) -> list[str]:
+        """Delete what was copied; return the paths of files that stay."""
+        source, once = self._source, self._part("delete")
+        try:
+            with source.renaming():
+                return await source.store.delete_copied(source.inner, self._digests, once=once)
+        except FilesystemError as error:
+            raise BackendFailed(
+                "Copied to ",
+                PathPart(self._destination.path),
+                ", but the source could not be deleted: ",
+                error.message,
+            ) from None
+
+    def _note(self, inventory: Inventory, stay: Sequence[str]) -> Note | None:
+        """Say what the destination could not hold as it was, and what stays at the source."""
+        notes: list[str] = []
+        if inventory.empty:
+            notes.append(f"Empty directories were not kept: {inventory.empty:,}.")
+        if inventory.links:
+            notes.append(
+                f"Symbolic links became copies of what they pointed to: {inventory.links:,}."
+            )
+        if stay:
+            more = f" and {len(stay) - 1:,} more" if len(stay) > 1 else ""
+            notes.append(
+                Note(
+                    "Changed or added during the move, and therefore still at the source: ",
+                    PathPart(self._source.mount.outer(stay[0])),
+                    f"{more}. Compare with the copy in ",
+                    PathPart(self._destination.path),
+                    ", then delete one of them.",
+                )
+            )
+        return join_notes(" ", notes)
 
 
 def _check_size(source: "Place", inventory: Inventory) -> None:
-    total = sum(info.get("size", 0) for info in inventory.files)
     if not inventory.files:
         raise FilesystemError(
             PathPart(source.path), ": is an empty directory, which can't be moved to another mount."
         )
+    total = sum(info.get("size", 0) for info in inventory.files)
     if len(inventory.files) > _MAX_FILES or total > _MAX_BYTES:
-        raise FilesystemError(
-            PathPart(source.path),
-            f": has {len(inventory.files):,} files with {total:,} bytes. One move to another "
-            f"mount takes up to {_MAX_FILES:,} files and {_MAX_BYTES >> 20} MB. Nothing was moved. "
-            "Move parts of it, or copy it with a command.",
-        )
+        raise _too_much(source, len(inventory.files), total)
 
 
-async def _check_destination(source: "Place", destination: "Place", inventory: Inventory) -> None:
-    """Refuse a destination that has anything but a part of what is moved there."""
-    with destination.renaming():
-        kind = await destination.store.kind(destination.inner)
-        if kind is None:
-            return
-        is_file = inventory.files[0]["path"] == source.inner
-        if is_file != (kind == "file"):
-            raise (IsDirectory if is_file else FileExists)(destination.inner)
-        there = await destination.store.inventory(destination.inner)
-        ours = {_target(source, destination, info["path"]) for info in inventory.files}
-        if any(info["path"] not in ours for info in there.files):
-            raise FileExists(destination.inner, _TAKEN)
-
-
-async def _copy(
-    workspace: "Workspace",
-    source: "Place",
-    destination: "Place",
-    inventory: Inventory,
-    key: str | None,
-) -> tuple[dict[str, str], int]:
-    """Copy all files; return their digests, and how many were not at the destination before."""
-    digests: dict[str, str] = {}
-    copied = 0
-    for number, paths in enumerate(_batches(inventory.files)):
-        contents: dict[str, bytes] = {}
-        for path, content in zip(paths, await source.store.fetch(paths), strict=True):
-            if isinstance(content, FilesystemError):
-                raise content.renamed(source.mount.outer)
-            digests[path] = digest_of(content)
-            contents[_target(source, destination, path)] = content
-        once = None if key is None else f"{key}-copy{number}"
-        failed = await destination.store.put(contents, overwrite=False, once=once)
-        await _check_failed(source, destination, contents, failed)
-        copied += len(contents) - len(failed)
-        workspace.progress({"event": "copied", "files": len(digests), "of": len(inventory.files)})
-    return digests, copied
-
-
-async def _check_failed(
-    source: "Place",
-    destination: "Place",
-    contents: dict[str, bytes],
-    failed: dict[str, FilesystemError],
-) -> None:
-    """Raise for a file that could not be written, unless the same file is there already."""
-    for path, error in failed.items():
-        if isinstance(error, FileExists):
-            [there] = await destination.store.fetch([path])
-            if there == contents[path]:
-                continue
-            error = FileExists(path, f"It differs from what would be moved there. {_TAKEN}")
-        told = error.renamed(destination.mount.outer)
-        raise BackendFailed(
-            told.message, " Nothing was deleted from ", PathPart(source.path), "."
-        ) from None
+def _too_much(source: "Place", files: int, size: int) -> FilesystemError:
+    return FilesystemError(
+        PathPart(source.path),
+        f": has {files:,} files and at least {size:,} bytes. One move to another mount takes up to "
+        f"{_MAX_FILES:,} files and {_MAX_BYTES >> 20} MB. Move parts of it, or copy it with a "
+        "command.",
+    )
 
 
 def _batches(files: Sequence[FileInfo]) -> Iterator[list[str]]:
@@ -193,30 +334,3 @@ def _batches(files: Sequence[FileInfo]) -> Iterator[list[str]]:
         size += own
     if batch:
         yield batch
-
-
-def _target(source: "Place", destination: "Place", path: str) -> str:
-    return destination.inner + path[len(source.inner) :]
-
-
-def _note(
-    source: "Place", destination: "Place", inventory: Inventory, stay: Sequence[str]
-) -> Note | None:
-    """Say what the destination could not hold as it was, and what stays at the source."""
-    notes: list[str] = []
-    if inventory.empty:
-        notes.append(f"Empty directories were not kept: {inventory.empty:,}.")
-    if inventory.links:
-        notes.append(f"Symbolic links became copies of what they pointed to: {inventory.links:,}.")
-    if stay:
-        more = f" and {len(stay) - 1:,} more" if len(stay) > 1 else ""
-        notes.append(
-            Note(
-                "Changed meanwhile, so it stays: ",
-                PathPart(source.mount.outer(stay[0])),
-                f"{more}. Compare it with the copy below ",
-                PathPart(destination.path),
-                ", and delete one of them.",
-            )
-        )
-    return join_notes(" ", notes)

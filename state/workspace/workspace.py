@@ -10,6 +10,7 @@ import contextlib
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from langgraph_filesystem.state.backends.file_store import (
@@ -36,7 +37,13 @@ from langgraph_filesystem.state.backends.protocol import (
     WriteResult,
 )
 from langgraph_filesystem.state.backends.state import StateBackend
-from langgraph_filesystem.state.errors import FilesystemError, IsDirectory, Unsupported
+from langgraph_filesystem.state.errors import (
+    FilesystemError,
+    IsDirectory,
+    Unsupported,
+    attempt,
+)
+from langgraph_filesystem.state.files import CONFLICTS
 from langgraph_filesystem.state.paths import is_within
 from langgraph_filesystem.state.text import Note, PathPart
 from langgraph_filesystem.state.workspace.lookup import find_files, find_lines, list_directory
@@ -101,7 +108,8 @@ class Workspace(FileStore):
         before_effect: Callable[[], Awaitable[None]] | None = None,
         prefix: str = "/",
     ) -> None:
-        self.mounts = mounts
+        self._above = prefix.rstrip("/")
+        self.mounts = mounts.with_conflicts if self._hides_conflicts(mounts, files) else mounts
         self.files = files
         self.seen = seen or Seen()
         self.limits = limits or Limits()
@@ -110,10 +118,9 @@ class Workspace(FileStore):
         self.progress: Callable[[dict[str, Any]], None] = lambda _: None
         self._runtime = runtime
         self._before_effect = before_effect
-        self._above = prefix.rstrip("/")
         self._stores: dict[str, FileStore] = {}
 
-    @property
+    @cached_property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
         """What the mounts can do together."""
         known = [mount.capabilities for mount in self.mounts.all]
@@ -126,39 +133,73 @@ class Workspace(FileStore):
 
     # Paths
 
-    def store(self, mount: Mount) -> FileStore:
-        """Return the store of a mount, opened when it is first asked for."""
-        if mount.prefix not in self._stores:
-            self._stores[mount.prefix] = mount.open(self.files, self._runtime, above=self._above)
-        return self._stores[mount.prefix]
-
     async def locate(self, path: str) -> Place:
         """Return the place of a path, which may be one that a command printed."""
-        alias = self.mounts.alias_of(path)
-        if alias is not None:
-            served_by = self.mounts.locate(path)
-            # A file or a directory that really has this path comes first.
-            if await self.store(served_by).kind(served_by.inner(alias.path)) is None:
-                path = alias.resolve(path)
-        return self.place(path)
+        return await self.place(await self.resolve(path))
 
-    def place(self, path: str) -> Place:
+    async def locate_file(self, path: str) -> Place:
+        """Return the place of a path that should be a file."""
+        place = await self.locate(path)
+        if place.inner == "/" or place.path in self.mounts.directories:
+            raise IsDirectory(place.path)
+        return place
+
+    async def resolve(self, path: str) -> str:
+        """Return the path of the graph for one that a command may have printed."""
+        alias = self.mounts.alias_of(path)
+        if alias is None:
+            return path
+        # A file or a directory that really has this path comes first, or may be there.
+        kind = await attempt(self._kind(alias.path), "look at ", PathPart(alias.path))
+        return alias.resolve(path) if kind is None else path
+
+    async def place(self, path: str) -> Place:
         """Return the place of a path of the graph."""
         mount = self.mounts.locate(path)
-        if is_within(path, EVICTED) and self.files and path in self.files.files:
-            # A result that the mount refused to take: it is kept in the thread's own files.
-            root = Mount("/", mount.backend)
-            return Place(
-                root, open_store(StateBackend(), MountContext("/", self.files)), path, path
-            )
-        return Place(mount, self.store(mount), path, mount.inner(path))
+        if self._is_evicted(path, mount):
+            kept = open_store(StateBackend(), MountContext(mount.prefix, self.files))
+            return Place(mount, kept, path, mount.inner(path))
+        while mount.is_factory:
+            made = await attempt(self._call(mount), "open ", PathPart(mount.prefix))
+            if isinstance(made, FilesystemError):
+                raise made
+            self.mounts = made
+            mount = self.mounts.locate(path)
+        if mount.prefix not in self._stores:
+            opened = await attempt(self._open(mount), "open ", PathPart(mount.prefix))
+            if isinstance(opened, FilesystemError):
+                raise opened
+            self._stores[mount.prefix] = opened
+        return Place(mount, self._stores[mount.prefix], path, mount.inner(path))
 
     async def kind(self, path: str) -> Kind | None:
         """Return what is at a path; a directory above a mount point is one too."""
-        place = await self.locate(path)
+        return await self._kind(await self.resolve(path))
+
+    async def _kind(self, path: str) -> Kind | None:
+        if path in self.mounts.directories:
+            return "directory"
+        place = await self.place(path)
         with place.renaming():
-            found = await place.store.kind(place.inner)
-        return "directory" if found is None and self.mounts.below(path) else found
+            return await place.store.kind(place.inner)
+
+    async def _call(self, mount: Mount) -> Mounts:
+        return self.mounts.with_made(mount, mount.backend(self._runtime))
+
+    async def _open(self, mount: Mount) -> FileStore:
+        return mount.open(self.files, self._runtime, above=self._above)
+
+    def _is_evicted(self, path: str, mount: Mount) -> bool:
+        """Say whether a path is a result in the thread's files, because the mount refused it."""
+        if self._above or not mount.reaches_outside or not is_within(path, EVICTED):
+            return False
+        return self.files is not None and path in self.files.files
+
+    def _hides_conflicts(self, mounts: Mounts, files: ThreadFiles | None) -> bool:
+        """Say whether a mount hides the thread's own files with edits that did not fit."""
+        if self._above or files is None or not mounts.locate(CONFLICTS).reaches_outside:
+            return False
+        return any(is_within(path, CONFLICTS) for path in files.files)
 
     # Reading
 
@@ -176,7 +217,7 @@ class Workspace(FileStore):
         max_characters: int | None = None,
     ) -> ReadResult:
         """Return lines of a text file, or a binary file whole as base64."""
-        place = await self.locate(file_path)
+        place = await self.locate_file(file_path)
         with place.renaming():
             return await place.store.read(
                 place.inner, offset, limit, column=column, max_characters=max_characters
@@ -210,14 +251,18 @@ class Workspace(FileStore):
 
     async def fetch(self, paths: Sequence[str]) -> list[bytes | FilesystemError]:
         """Return the bytes of each file, or why they can't be had."""
-        answers: dict[int, bytes | FilesystemError] = {}
-        for place, numbers, inner in await self._by_mount(paths):
-            found = await place.store.fetch(inner)
-            for number, one in zip(numbers, found, strict=True):
-                if isinstance(one, FilesystemError):
-                    one = one.renamed(place.mount.outer)
-                answers[number] = one
-        return [answers[number] for number in range(len(paths))]
+        groups, failed = await self._by_mount(paths)
+        found: dict[str, bytes | FilesystemError] = {**failed}
+        for places in groups:
+            first, inner = next(iter(places.values())), [one.inner for one in places.values()]
+            contents = await attempt(first.store.fetch(inner), "read ", PathPart(inner[0]))
+            if isinstance(contents, FilesystemError):
+                contents = [contents] * len(inner)
+            for path, content in zip(places, contents, strict=True):
+                found[path] = (
+                    content if isinstance(content, bytes) else content.renamed(first.mount.outer)
+                )
+        return [found[path] for path in paths]
 
     async def mark_seen(self, path: str) -> None:
         """Remember what a file holds now as known to the agent."""
@@ -250,10 +295,9 @@ class Workspace(FileStore):
         once: str | None = None,
     ) -> EditResult:
         """Replace exact text in a file whose content is known."""
-        place = await self.locate(file_path)
+        place = await self.locate_file(file_path)
         key = await self.effect_key(place, once)
         done = await self.outcome(place, key)
-        result = EditResult(path=file_path)
         if done is None:
             await self._check_seen(place)
             with place.renaming():
@@ -261,8 +305,9 @@ class Workspace(FileStore):
                     place.inner, old_string, new_string, replace_all, once=key
                 )
         else:
-            result.occurrences = done.occurrences
+            result = EditResult(occurrences=done.occurrences)
         await self._mark(place)
+        result.path = file_path
         return result
 
     async def delete(self, file_path: str, *, once: str | None = None) -> DeleteResult:
@@ -271,8 +316,6 @@ class Workspace(FileStore):
         self.mounts.refuse_mount_point(place.path)
         key = await self.effect_key(place, once)
         if await self.outcome(place, key) is None:
-            if not place.store.capabilities.deletes:
-                raise Unsupported(PathPart(place.path), ": the backend there can't delete.")
             with place.renaming():
                 await place.store.delete(place.inner, once=key)
         self.seen.forget(place.path)
@@ -297,7 +340,10 @@ class Workspace(FileStore):
             self.mounts.refuse_mount_point(place.path)
         if is_within(end.path, start.path):
             raise FilesystemError(
-                PathPart(start.path), ": can't be moved to ", PathPart(end.path), ", into itself."
+                PathPart(start.path),
+                ": can't be moved to ",
+                PathPart(end.path),
+                ", which is itself or inside of it.",
             )
         if self.files is not None:
             self.seen.settle(self.files)
@@ -311,25 +357,30 @@ class Workspace(FileStore):
         self, files: Mapping[str, bytes], *, overwrite: bool = True, once: str | None = None
     ) -> dict[str, FilesystemError]:
         """Write whole files, each in the mount that serves its path."""
-        points = [path for path in files if any(is_within(m.prefix, path) for m in self.mounts.all)]
-        failed: dict[str, FilesystemError] = {path: IsDirectory(path) for path in points}
-        paths = [path for path in files if path not in failed]
-        for place, numbers, inner in await self._by_mount(paths):
-            given = [paths[number] for number in numbers]
-            contents = {one: files[path] for path, one in zip(given, inner, strict=True)}
-            key = await self.effect_key(place, once)
-            problems = await place.store.put(contents, overwrite=overwrite, once=key)
-            for path, one in zip(given, inner, strict=True):
-                if one in problems:
-                    failed[path] = problems[one].renamed(place.mount.outer)
+        groups, failed = await self._by_mount(list(files))
+        for places in groups:
+            first = next(iter(places.values()))
+            contents = {place.inner: files[path] for path, place in places.items()}
+            key = await self.effect_key(first, once)
+            work = first.store.put(contents, overwrite=overwrite, once=key)
+            problems = await attempt(work, "write ", PathPart(first.inner))
+            for path, place in places.items():
+                if isinstance(problems, FilesystemError):
+                    failed[path] = problems.renamed(first.mount.outer)
+                elif place.inner in problems:
+                    failed[path] = problems[place.inner].renamed(first.mount.outer)
         return failed
 
     async def recall(self, once: str) -> Outcome | None:
         """Return what a mount knows of a call that it may have carried out before a crash."""
         for mount in self.mounts.all:
-            store = self.store(mount)
-            if store.capabilities.journals and (outcome := await store.recall(once)):
-                return outcome
+            # One that can't be opened has done nothing, and must not keep the others from work.
+            place = await attempt(self.place(mount.prefix), "open ", PathPart(mount.prefix))
+            if not isinstance(place, FilesystemError) and place.store.capabilities.journals:
+                with place.renaming():
+                    outcome = await place.store.recall(once)
+                if outcome is not None:
+                    return outcome
         return None
 
     async def execute(
@@ -341,24 +392,22 @@ class Workspace(FileStore):
         once: str | None = None,
     ) -> ExecuteResponse:
         """Run a command in the first mount, from `/` down, that can; never one that has begun."""
-        stores = (self.store(mount) for mount in self.mounts.shells)
-        shell = next((store for store in stores if store.capabilities.executes), None)
-        if shell is None:
-            raise Unsupported("No mount can run commands. Use the file operations.")
-        if self._before_effect is not None:
-            await self._before_effect()
-        key = once or self.key
-        if key is not None and shell.capabilities.journals:
-            outcome = await shell.recall(key)
-            if outcome is not None and outcome.response is not None:
-                return outcome.response
-            if outcome is not None:
-                raise FilesystemError(
-                    "This command had begun before the run was interrupted. It may have done its "
-                    "work, or a part of it, so it was not run again. Look at what it did, then "
-                    "decide."
-                )
-        return await shell.execute(command, timeout=timeout, on_output=on_output, once=key)
+        shell = await self._shell()
+        key = await self.effect_key(shell, once)
+        with shell.renaming():
+            if key is not None and shell.store.capabilities.journals:
+                outcome = await shell.store.recall(key)
+                if outcome is not None and outcome.response is not None:
+                    return outcome.response
+                if outcome is not None:
+                    raise FilesystemError(
+                        "This command had begun before the run was interrupted. It may have done "
+                        "its work, or a part of it, so it was not run again. Look at what it did, "
+                        "then decide."
+                    )
+            return await shell.store.execute(
+                command, timeout=timeout, on_output=on_output, once=key
+            )
 
     def updates(self) -> dict[str, Any]:
         """Return what the node writes to the channels."""
@@ -367,20 +416,6 @@ class Workspace(FileStore):
         return {channel: update for channel, update in updates.items() if update}
 
     # Steps that every change goes through
-
-    async def _check_seen(self, place: Place) -> None:
-        """Refuse to change a file that the agent has not read, or that has changed since."""
-        if self.seen.needs_check(place.path):
-            with place.renaming():
-                now = await place.store.digest(place.inner)
-            self.seen.check(place.path, now)
-
-    async def _mark(self, place: Place) -> None:
-        if place.store.capabilities.in_state:
-            self.seen.mark_in_state(place.path)
-        else:
-            with place.renaming():
-                self.seen.mark(place.path, await place.store.digest(place.inner))
 
     async def effect_key(self, place: Place, once: str | None) -> str | None:
         """Wait until an effect outside the state may happen, and return the key of its call."""
@@ -397,7 +432,8 @@ class Workspace(FileStore):
         """
         if key is None or not place.store.capabilities.journals:
             return None
-        outcome = await place.store.recall(key)
+        with place.renaming():
+            outcome = await place.store.recall(key)
         if outcome is not None and not outcome.finished:
             raise FilesystemError(
                 PathPart(place.path),
@@ -406,13 +442,39 @@ class Workspace(FileStore):
             )
         return outcome
 
-    async def _by_mount(self, paths: Sequence[str]) -> list[tuple[Place, list[int], list[str]]]:
-        """Group paths by mount: a place of each, and the numbers and inner names of its paths."""
-        groups: dict[int, list[tuple[int, Place]]] = defaultdict(list)
-        for number, path in enumerate(paths):
-            place = await self.locate(path)
-            groups[id(place.store)].append((number, place))
-        return [
-            (found[0][1], [number for number, _ in found], [place.inner for _, place in found])
-            for found in groups.values()
-        ]
+    async def _check_seen(self, place: Place) -> None:
+        """Refuse to change a file that the agent has not read, or that has changed since."""
+        if self.seen.needs_check(place.path):
+            with place.renaming():
+                now = await place.store.digest(place.inner)
+            self.seen.check(place.path, now)
+
+    async def _mark(self, place: Place) -> None:
+        if place.store.capabilities.in_state:
+            self.seen.mark_in_state(place.path)
+            return
+        # The work is done: if nobody can say what the file holds, it has to be read again.
+        digest = await attempt(place.store.digest(place.inner), "read ", PathPart(place.inner))
+        self.seen.mark(place.path, None if isinstance(digest, FilesystemError) else digest)
+
+    async def _shell(self) -> Place:
+        while mount := next(iter(self.mounts.shells), None):
+            place = await self.place(mount.prefix)
+            # A factory is replaced by what it made, which may not run commands.
+            if not mount.is_factory:
+                return place
+        raise Unsupported("No mount can run commands. Use the file operations.")
+
+    async def _by_mount(
+        self, paths: Sequence[str]
+    ) -> tuple[list[dict[str, Place]], dict[str, FilesystemError]]:
+        """Return the places of files, those of one mount together, and why some have none."""
+        groups: dict[int, dict[str, Place]] = defaultdict(dict)
+        failed: dict[str, FilesystemError] = {}
+        for path in paths:
+            place = await attempt(self.locate_file(path), "open ", PathPart(path))
+            if isinstance(place, FilesystemError):
+                failed[path] = place
+            else:
+                groups[id(place.store)][path] = place
+        return list(groups.values()), failed

@@ -114,9 +114,18 @@ class Move:
             with explaining(path):
                 yield
         except FilesystemError as error:
-            shown = error.renamed(self.name_source)
-            shown.message = Note(str(shown.message))
+            shown = error.renamed(str)
+            shown.message = Note(*map(self.part, error.message.parts))
             raise shown from None
+
+    def part(self, part: str) -> str:
+        """Return a part of a message about the source, for a reader who knows the target's paths.
+
+        Within one root, paths stay marked: the caller renames them like those of the target.
+        """
+        if not isinstance(part, PathPart) or self.source is self.target:
+            return part
+        return escaped(self.name_source(part))
 
     def _check_paths(self) -> None:
         with self.of_source(self.start):
@@ -214,15 +223,15 @@ class Move:
         except FilesystemError as error:
             raise BackendFailed(
                 *("Copied to ", PathPart(self.end), ", but the source could not be deleted: "),
-                str(error.renamed(self.name_source)),
+                *map(self.part, error.message.parts),
             ) from None
         if not stay:
             return None
-        shown = ", ".join(escaped(self.name_source(path)) for path in stay[:3])
+        shown = join_notes(", ", [self.part(PathPart(path)) for path in stay[:3]])
         more = f" and {len(stay) - 3:,} more" if len(stay) > 3 else ""
         return Note(
-            "Changed or added during the move, and therefore still at the source: "
-            f"{shown}{more}. Compare with the copy, then delete one of them."
+            "Changed or added during the move, and therefore still at the source: ",
+            *(shown or "", f"{more}. Compare with the copy, then delete one of them."),
         )
 
     def _result(self, note: Note | None) -> MoveResult:
@@ -265,7 +274,7 @@ class Move:
 
     def _into_itself(self) -> FilesystemError:
         return FilesystemError(
-            self.name_source(self.start),
+            self.part(PathPart(self.start)),
             *(": can't be moved to ", PathPart(self.end), ", which is itself or inside of it."),
         )
 
@@ -373,8 +382,8 @@ class _Copy:
                 os.fsync(target)
         now = os.fstat(source)
         if (_identity(now), now.st_ctime_ns) != (_identity(status), status.st_ctime_ns):
-            shown = escaped(self._move.name_source(self._full(path)))
-            raise BackendFailed(f"{shown}: changed while it was copied. Nothing was moved; retry.")
+            shown = self._move.part(PathPart(self._full(path)))
+            raise BackendFailed(shown, ": changed while it was copied. Nothing was moved; retry.")
         return status
 
     def _pieces(self, source: int, size: int, path: str) -> Iterator[tuple[int, bytes]]:

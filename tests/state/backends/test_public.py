@@ -6,8 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.store.memory import InMemoryStore
+from obstore.store import MemoryStore
 
-from langgraph_filesystem import StateBackend
+from langgraph_filesystem import (
+    CompositeBackend,
+    FilesystemBackend,
+    LocalShellBackend,
+    RemoteBackend,
+    SandboxBackend,
+    StateBackend,
+    StoreBackend,
+)
 from langgraph_filesystem.state.backends.file_store import (
     FileStore,
     MountContext,
@@ -27,6 +37,14 @@ from tests.state.backends.foreigners import RUNS, Run
 
 BACKENDS: dict[type[PublicMethods], Callable[[Any, Path], Any]] = {
     StateBackend: lambda kind, directory: kind(),
+    FilesystemBackend: lambda kind, directory: kind(directory),
+    LocalShellBackend: lambda kind, directory: kind(directory),
+    SandboxBackend: lambda kind, directory: kind(directory),
+    StoreBackend: lambda kind, directory: kind(("files",), store=InMemoryStore()),
+    RemoteBackend: lambda kind, directory: kind(MemoryStore()),
+    CompositeBackend: lambda kind, directory: kind(
+        StateBackend(), {"/disk": LocalShellBackend(directory)}
+    ),
 }
 """Each backend of ours, and how a subclass of it is made."""
 

@@ -1,18 +1,18 @@
 """Mounts: which backend serves which path, and under which name."""
 
 import functools
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraph_filesystem.state import mounts as mounts_module
-from langgraph_filesystem.state.backends.state import BoundStateBackend, StateBackend
+from langgraph_filesystem import CompositeBackend, FilesystemBackend, LocalShellBackend
+from langgraph_filesystem.state.backends.state import StateBackend
 from langgraph_filesystem.state.errors import FilesystemError
-from langgraph_filesystem.state.files import Files
 from langgraph_filesystem.state.paths import is_within, normalize_path
-from langgraph_filesystem.state.workspace.mounts import Composed, Mount, Mounts
+from langgraph_filesystem.state.workspace.mounts import Mount, Mounts
 
 names = st.sampled_from(["a", "b", "ab", "a.b", "~x", "c d"])
 paths = st.lists(names, max_size=4).map(lambda parts: "/" + "/".join(parts))
@@ -140,76 +140,39 @@ def test_a_mount_names_its_backend_or_factory(backend: Any, name: str, is_factor
     assert mount.is_factory is is_factory
 
 
-def test_what_can_run_commands_is_found_from_the_root_downwards() -> None:
-    deep: Any = Shell()
-    near: Any = Shell()
-    mounts = Mounts({"/a/b/c": deep, "/a": near})
-    found = mounts.that_can("execute")
-    assert found is not None
-    assert found.backend is near
-    assert Mounts().that_can("execute") is None
-    maybe = Mounts({"/a": make_state}).that_can("execute")
-    assert maybe is not None
-    assert maybe.prefix == "/a"
+def test_what_may_run_commands_is_found_from_the_root_downwards() -> None:
+    mounts: Any = {"/a/b/c": Shell(), "/a": Shell(), "/made": make_state, "/s": StateBackend()}
+    assert [mount.prefix for mount in Mounts(mounts).shells] == ["/a", "/made", "/a/b/c"]
+    assert Mounts().shells == ()
 
 
-def test_a_state_backend_is_opened_over_the_files_of_the_thread() -> None:
-    files: Files = {"/m/x": {"content": "1"}, "/y": {"content": "2"}}
-    backends: list[Any] = [StateBackend(), make_state, lambda runtime: make_state]
-    for backend in backends:
-        opened: Any = Mounts({"/m": backend}).locate("/m").open(files, None)
-        assert isinstance(opened, BoundStateBackend)
-        assert opened.read("/x").file_data == {"content": "1"}
+def test_a_mount_knows_whether_changes_reach_outside_of_the_state(tmp_path: Path) -> None:
+    given: Any = {"/disk": FilesystemBackend(tmp_path), "/made": make_state, "/s": StateBackend()}
+    outside = [mount.prefix for mount in Mounts(given).all if mount.reaches_outside]
+    assert sorted(outside) == ["/disk", "/made"]
+    assert Mounts(given).reach_outside
+    assert not Mounts({"/s": StateBackend()}).reach_outside
 
 
-def test_a_factory_gets_the_runtime_and_other_backends_are_used_as_they_are() -> None:
+def test_a_composite_is_mounted_in_parts() -> None:
     shell: Any = Shell()
-    given: list[Any] = []
-
-    def factory(runtime: Any) -> Any:
-        given.append(runtime)
-        return shell
-
-    assert Mounts({"/m": shell}).locate("/m").open({}, "runtime") is shell
-    assert Mounts({"/m": factory}).locate("/m").open({}, "runtime") is shell
-    assert given == ["runtime"]
-
-
-def test_the_example_in_the_module_is_true() -> None:
-    assert mounts_module.__doc__ is not None
-    mounts = Mounts({"/": StateBackend(), "/memories/": StateBackend()})
-    assert mounts.locate("/memories/me.md").prefix == "/memories"
-
-
-class Composite(Composed):
-    """Mounts as one backend, and no more than that."""
-
-    def __init__(self, **mounts: Any) -> None:
-        self.mounts = Mounts({f"/{prefix}": backend for prefix, backend in mounts.items()})
-
-    def ls(self, path: str) -> None: ...
-
-    def bind(self, files: Files, prefix: str = "/", runtime: Any = None) -> Any:
-        return files, prefix, runtime
-
-
-def test_what_is_composed_is_mounted_in_parts() -> None:
-    shell: Any = Shell()
-    inner = Composite(a=shell)
+    inner = CompositeBackend(StateBackend(), {"/a": shell})
     assert [mount.prefix for mount in Mounts(inner).all] == ["/a", "/"]
-    given: Any = {"/x/": Composite(y=inner), "/z": StateBackend()}
-    mounts = Mounts(given)
+    outer = CompositeBackend(StateBackend(), {"/y": inner})
+    mounts = Mounts({"/x/": outer, "/z": StateBackend()})
     assert sorted(mount.prefix for mount in mounts.all) == ["/", "/x", "/x/y", "/x/y/a", "/z"]
     assert mounts.locate("/x/y/a/b").backend is shell
-    twice: Any = {"/x": inner, "/x/a": shell}
     with pytest.raises(ValueError, match="Two mounts"):
-        Mounts(twice)
+        Mounts({"/x": inner, "/x/a": shell})
 
 
-def test_what_a_factory_composes_is_bound_to_the_files() -> None:
-    given: Any = {"/x": lambda runtime: Composite()}
-    opened: Any = Mounts(given).locate("/x").open({}, "runtime")
-    assert opened == ({}, "/x", "runtime")
+def test_the_mounts_of_a_composite_that_was_made_leave_others_alone() -> None:
+    mine, theirs = StateBackend(), StateBackend()
+    mounts = Mounts({"/x": make_state, "/x/mine": mine})
+    made = CompositeBackend(StateBackend(), {"/mine": theirs, "/deep": theirs})
+    after = mounts.with_made(mounts.locate("/x"), made)
+    assert sorted(mount.prefix for mount in after.all) == ["/", "/x", "/x/deep", "/x/mine"]
+    assert after.locate("/x/mine/a").backend is mine
 
 
 @pytest.mark.parametrize(
@@ -220,6 +183,37 @@ def test_mount_points_and_what_is_above_them_are_refused(path: str, refused: boo
     mounts = Mounts({"/a/b": StateBackend()})
     if refused:
         with pytest.raises(FilesystemError, match="can't be written, moved or deleted"):
-            mounts.refuse_point(path)
+            mounts.refuse_mount_point(path)
     else:
-        mounts.refuse_point(path)
+        mounts.refuse_mount_point(path)
+
+
+@pytest.mark.parametrize(
+    ("path", "means"),
+    [
+        ("{root}/a.py", "/project/a.py"),
+        ("{root}", None),  # something is mounted below
+        ("{root}/src/a.py", "/src/a.py"),
+        ("{root}2/a.py", None),
+        ("{root}/hidden/a.py", None),
+        ("{root}/mounted/a.py", None),
+        ("/project/a.py", None),
+        ("/", None),
+    ],
+)
+def test_a_path_that_commands_print_is_an_alias(
+    path: str, means: str | None, tmp_path: Path
+) -> None:
+    root = tmp_path.resolve() / "repo"
+    (root / "src").mkdir(parents=True)
+    mounts = Mounts(
+        {
+            "/project": LocalShellBackend(root),
+            "/src": LocalShellBackend(root / "src"),
+            "/project/hidden": StateBackend(),
+            f"{root}/mounted": StateBackend(),
+        }
+    )
+    given = path.format(root=root)
+    alias = mounts.alias_of(given)
+    assert (None if alias is None else alias.resolve(given)) == means
