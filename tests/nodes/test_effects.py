@@ -11,8 +11,8 @@ from langgraph_filesystem.nodes.node import _Blocking
 from langgraph_filesystem.nodes.once import Once
 from langgraph_filesystem.state.backends.protocol import ExecuteResponse, Outcome, WriteResult
 from langgraph_filesystem.state.errors import FilesystemError
-from langgraph_filesystem.state.workspace.mounts import Mounts
 from langgraph_filesystem.state.view import View
+from langgraph_filesystem.state.workspace.mounts import Mounts
 from tests.nodes.backends import PlainShell, Shelf, Shell
 
 

@@ -14,8 +14,8 @@ from langgraph.types import Command
 from langgraph_filesystem import FilesystemState, create_filesystem_agent, filesystem_node
 from langgraph_filesystem.nodes.evict import after_evict
 from langgraph_filesystem.state.backends import StateBackend
-from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from langgraph_filesystem.state.backends.protocol import WriteResult
+from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from tests.nodes.backends import Broken, Shelf
 from tests.scripted import ScriptedModel, answers, arun, call, run, says
 from tests.snapshots import assert_snapshot
