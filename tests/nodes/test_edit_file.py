@@ -228,11 +228,8 @@ def where(kind: str, tmp_path: Path, content: bytes) -> dict[str, Any]:
     """Return what an agent is given that finds a file at `/m/a`."""
     if kind == "state":
         data = {"content": base64.b64encode(content).decode(), "encoding": "base64"}
-        return {
-            "files": {
-                "/m/a": data if b"\0" in content or not content.isascii() else content.decode()
-            }
-        }
+        is_text = content.isascii() and b"\0" not in content
+        return {"files": {"/m/a": content.decode() if is_text else data}}
     kept: Any = {
         "disk": lambda: FilesystemBackend(tmp_path),
         "store": lambda: StoreBackend(("n",), store=InMemoryStore()),
