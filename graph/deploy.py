@@ -6,11 +6,11 @@
 - `LANGGRAPH_FILESYSTEM_MODEL` names the model, such as `openai:gpt-5`. Without it the graph runs on
   `CommandModel`: everything can be tried with no key and no network.
 
-`context.py` says what assistants can choose.
+`AgentContext` is what assistants can choose, in Studio or by the API.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,10 +18,11 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph_sdk.runtime import ServerRuntime
+from pydantic import Field, ValidationError, field_validator
 
 from langgraph_filesystem.agent import create_filesystem_agent
 from langgraph_filesystem.command_model import CommandModel
-from langgraph_filesystem.context import AgentContext, check_context, permitted_roots
+from langgraph_filesystem.nodes.choices import Choices
 from langgraph_filesystem.nodes.operations import OPERATIONS
 from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.state.backends.objects.store import (
@@ -31,7 +32,82 @@ from langgraph_filesystem.state.backends.objects.store import (
 )
 from langgraph_filesystem.state.backends.state import StateBackend
 
-__all__ = ("agent", "chosen_model", "graph", "memories_of", "mounted")
+__all__ = (
+    "AgentContext",
+    "agent",
+    "check_context",
+    "chosen_model",
+    "graph",
+    "memories_of",
+    "mounted",
+    "permitted_roots",
+)
+
+_NOT_CONTEXT = frozenset({"thread_id", "run_id", "assistant_id", "graph_id"})
+"""Keys that LangGraph itself puts where older clients put their context."""
+
+
+class AgentContext(Choices):
+    """The settings of an assistant, or of a single run, of the deployed graph."""
+
+    root: str = Field(
+        default="",
+        title="Root directory",
+        description="Directory of the server that is mounted at `/workspace/`, one of those that "
+        "the deployment permits. Empty to keep `/workspace/` in the thread.",
+        json_schema_extra={"langgraph_nodes": ["router"]},
+    )
+    user_id: str = Field(
+        default="",
+        title="User",
+        description="Whose memories are mounted at `/memories/`. Where the server authenticates "
+        "its users, it is the user who is signed in, whatever is given here.",
+        max_length=200,
+        json_schema_extra={"langgraph_nodes": ["router"]},
+    )
+
+    @field_validator("root")
+    @classmethod
+    def _permitted(cls, root: str) -> str:
+        if root and root not in permitted_roots():
+            raise ValueError(
+                f"this deployment does not permit {root!r}; the roots that it permits are listed "
+                "in the environment variable LANGGRAPH_FILESYSTEM_ROOTS"
+            )
+        return root
+
+
+def permitted_roots() -> list[str]:
+    """Return the directories that assistants may choose: listed as in `PATH`, none by default."""
+    listed = os.environ.get("LANGGRAPH_FILESYSTEM_ROOTS", "").split(os.pathsep)
+    return [root for root in listed if root]
+
+
+def check_context(context: Mapping[str, Any] | None) -> None:
+    """Raise for a field that is unknown or wrong, and say what is wrong.
+
+    A server silently drops fields that are not in the schema: a misspelt name would have no effect.
+    """
+    given = {key: value for key, value in (context or {}).items() if not _is_langgraphs(key)}
+    try:
+        AgentContext.model_validate(given)
+    except ValidationError as error:
+        raise ValueError(_explained(error)) from None
+
+
+def _is_langgraphs(key: str) -> bool:
+    return key in _NOT_CONTEXT or key.startswith(("__", "langgraph_", "checkpoint"))
+
+
+def _explained(error: ValidationError) -> str:
+    problems = []
+    for problem in error.errors(include_url=False, include_input=False):
+        unknown = problem["type"] == "extra_forbidden"
+        reason = "there is no such field" if unknown else problem["msg"]
+        place = ".".join(map(str, problem["loc"]))
+        problems.append(f"`{place}`: {reason.removeprefix('Value error, ')}")
+    known = ", ".join(AgentContext.model_fields)
+    return f"The context is wrong: {'; '.join(problems)}. It takes: {known}."
 
 
 def chosen_model() -> str | BaseChatModel:

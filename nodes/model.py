@@ -37,12 +37,12 @@ def model_node(
     descriptions: Mapping[str, str] | None = None,
 ) -> Node:
     """Return the node that asks the model."""
-    speakers = _Speakers(tools, settings, descriptions)
+    bound_models = _BoundModels(tools, settings, descriptions)
     may_execute = _is_uncertain(operations, settings)
     files_only = {name: op for name, op in operations.items() if name != "execute"}
     # Binding converts every schema: it is done when the graph is built, not at each turn.
     for offered in (operations, files_only) if may_execute else (operations,):
-        speakers.get("", models.usual, offered, system_prompt)
+        bound_models.get("", models.default, offered, system_prompt)
 
     async def act(state: Any, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
         knows = not may_execute or await _can_execute(settings, runtime)
@@ -50,22 +50,22 @@ def model_node(
         choices = chosen(runtime)
         model = await models.get(choices.model)
         prompt = choices.system_prompt or system_prompt
-        speaker = speakers.get(choices.model, model, offered, prompt)
+        bound = bound_models.get(choices.model, model, offered, prompt)
         messages = state["messages"]
-        answer = await invoke(speaker.bound, [*speaker.system, *messages], config)
+        answer = await invoke(bound.model, [*bound.system, *messages], config)
         return {"messages": [_storable(answer, messages)]}
 
     return Node("model", act)
 
 
-class _Speaker(NamedTuple):
+class _BoundModel(NamedTuple):
     """A model with its operations bound, and what it is told before the conversation."""
 
-    bound: Runnable[Any, Any]
+    model: Runnable[Any, Any]
     system: list[AnyMessage]
 
 
-class _Speakers:
+class _BoundModels:
     """One for each choice that runs make."""
 
     def __init__(
@@ -74,7 +74,7 @@ class _Speakers:
         self._tools = tools
         self._settings = settings
         self._descriptions = descriptions
-        self._made: dict[object, tuple[BaseChatModel, _Speaker]] = {}
+        self._made: dict[object, tuple[BaseChatModel, _BoundModel]] = {}
 
     def get(
         self,
@@ -82,22 +82,22 @@ class _Speakers:
         model: BaseChatModel,
         offered: Mapping[str, Operation],
         prompt: str | SystemMessage | None,
-    ) -> _Speaker:
+    ) -> _BoundModel:
         key = (name, tuple(offered), prompt if isinstance(prompt, str) else None)
-        known, speaker = self._made.get(key, (None, None))
-        if speaker is None or known is not model:
-            speaker = self._speaker(model, offered, prompt)
-            self._made[key] = (model, speaker)
+        known, bound = self._made.get(key, (None, None))
+        if bound is None or known is not model:
+            bound = self._bound(model, offered, prompt)
+            self._made[key] = (model, bound)
             for oldest in list(self._made)[:-_KEPT]:
                 self._made.pop(oldest, None)
-        return speaker
+        return bound
 
-    def _speaker(
+    def _bound(
         self,
         model: BaseChatModel,
         offered: Mapping[str, Operation],
         prompt: str | SystemMessage | None,
-    ) -> _Speaker:
+    ) -> _BoundModel:
         schemas = [*tool_schemas(offered, self._descriptions), *self._tools]
         section = filesystem_prompt(
             list(offered),
@@ -106,7 +106,7 @@ class _Speakers:
         )
         system = system_message(prompt, section)
         bound: Runnable[Any, Any] = model.bind_tools(schemas) if schemas else model
-        return _Speaker(bound, [system] if system else [])
+        return _BoundModel(bound, [system] if system else [])
 
 
 def after_model(end: str) -> Edge:

@@ -1,4 +1,4 @@
-"""Chat models by name: the one that a graph is built with, and those that its runs choose."""
+"""Chat models by name: the default of a graph, and the models that its runs choose."""
 
 from langchain_core.language_models import BaseChatModel
 
@@ -37,16 +37,16 @@ def load_model(model: str | BaseChatModel) -> BaseChatModel:
 
 
 class Models:
-    """The model of a graph, and those that its runs name: each is made once."""
+    """The default model of a graph, and the models that its runs name, each made once."""
 
-    def __init__(self, usual: BaseChatModel) -> None:
-        self.usual = usual
+    def __init__(self, default: BaseChatModel) -> None:
+        self.default = default
         self._named: dict[str, BaseChatModel] = {}
 
     async def get(self, name: str) -> BaseChatModel:
-        """Return the model with a name, or the default one; raise for one that can't be made."""
+        """Return the model with a name, or the default; raise if it can't be made."""
         if not name:
-            return self.usual
+            return self.default
         model = self._named.get(name)
         if model is None:
             # Making one imports its package and reads certificates: not in an event loop.

@@ -93,7 +93,7 @@ def tool_schemas(
     *,
     where_commands_run: str = "",
 ) -> list[dict[str, Any]]:
-    """Return the schemas of operations, with descriptions of one's own where given."""
+    """Return the schemas of operations, with your own descriptions where given."""
     own = descriptions or {}
     tools = [operation.tool(own.get(name)) for name, operation in operations.items()]
     for function in (tool["function"] for tool in tools):

@@ -1,7 +1,7 @@
 """The `prepare` node: once per run, before anything else.
 
-It refuses what the run chose and can't have. Then it mends the conversation: a run that was stopped
-leaves calls without answers, and providers refuse such a conversation. Each of them is answered as
+It checks the choices of the run. Then it repairs the conversation: a run that was stopped leaves
+calls without answers, and providers reject such a conversation. Each open call is answered as
 cancelled, right behind the message that made it.
 """
 

@@ -27,10 +27,10 @@ def respond_node(models: Models, response_format: Any) -> Node:
     """
     paired = isinstance(response_format, tuple)
     prompt, schema = response_format if paired else (None, response_format)
-    usual = models.usual.with_structured_output(schema)
+    default = models.default.with_structured_output(schema)
 
     async def act(state: Any, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
-        structured = usual
+        structured = default
         if name := chosen(runtime).model:
             structured = (await models.get(name)).with_structured_output(schema)
         system = [SystemMessage(prompt)] if prompt else []

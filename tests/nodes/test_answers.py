@@ -1,6 +1,9 @@
-"""Answers are bounded, valid, and can't be forged."""
+"""Answers: bounded, valid UTF-8, with previews of what is too large for them."""
 
-from hypothesis import given
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from langgraph_filesystem.nodes.answers import (
@@ -14,6 +17,8 @@ from langgraph_filesystem.nodes.answers import (
     valid,
 )
 from langgraph_filesystem.nodes.calls import Call
+from langgraph_filesystem.nodes.previews import preview
+from langgraph_filesystem.nodes.settings import Settings
 
 CALL = Call(message="m", position=2, id="id", name="ls", args={})
 
@@ -39,6 +44,7 @@ def test_blocks_are_left_as_they_are() -> None:
     assert reply(CALL, Answer(blocks)).content == blocks
 
 
+@settings(max_examples=25)
 @given(st.text(st.characters(), max_size=50), st.integers(1, 20_000))
 def test_replies_are_bounded_and_valid(text: str, times: int) -> None:
     answer, error = reply(CALL, Answer(text * times)), error_reply(CALL, text * times)
@@ -85,3 +91,63 @@ def test_a_list_shows_what_fits_and_counts_the_rest(rows: list[str], budget: int
 def test_a_name_is_cut_to_what_providers_take() -> None:
     assert shown_name("x" * 100) == "x" * 64
     assert shown_name("\ud800") == "?"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"evict_over": 0},
+        {"evict_over": -1},
+        {"max_execute_timeout": 0},
+        {"max_execute_timeout": -5},
+        {"token_counter": 5},
+    ],
+    ids=repr,
+)
+def test_settings_that_make_no_sense_are_rejected(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(options))):
+        Settings(**options)
+
+
+@pytest.mark.parametrize(
+    ("evict_over", "budget"),
+    [(None, 100_000), (20_000, 80_000), (25_000, 100_000), (10**9, 100_000), (1, 2_000)],
+)
+def test_a_budget_follows_the_eviction_limit(evict_over: int | None, budget: int) -> None:
+    assert Settings(evict_over=evict_over).budget == budget
+
+
+def test_ten_lines_of_either_end_are_numbered() -> None:
+    rows = preview("".join(f"l{n}\n" for n in range(1, 101)), 40_000).split("\n")
+    assert rows[0] == "     1\tl1"
+    assert rows[9:12] == ["    10\tl10", "[... 80 lines left out ...]", "    91\tl91"]
+    assert rows[-1] == "   100\tl100"
+    assert len(rows) == 21
+
+
+@pytest.mark.parametrize("count", [2, 10, 11, 20])
+def test_few_lines_are_shown_once_each(count: int) -> None:
+    text = "\n".join(f"l{n}" for n in range(count))
+    rows = preview(text, 40_000).split("\n")
+    assert [row.split("\t")[1] for row in rows] == text.split("\n")
+
+
+def test_lines_are_cut_at_a_thousand_characters() -> None:
+    rows = preview(f"{'x' * 1_000}\n{'y' * 1_001}\n", 40_000).split("\n")
+    assert rows == ["     1\t" + "x" * 1_000, "     2\t" + "y" * 1_000 + " [... 1,001 characters]"]
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_one_long_line_shows_both_its_ends(end: str) -> None:
+    rows = preview("a" * 5_000 + "b" * 5_000 + end, 40_000).split("\n")
+    assert rows == [
+        "     1\t" + "a" * 1_000,
+        "[... 8,000 characters left out ...]",
+        "\t" + "b" * 1_000,
+    ]
+
+
+@given(st.text("ab\n", max_size=300), st.integers(0, 50_000))
+def test_a_preview_is_about_as_large_as_it_may_be(text: str, budget: int) -> None:
+    shown = preview(text * 20, budget)
+    assert len(shown) <= max(400, budget) + 20 * 40 + 50

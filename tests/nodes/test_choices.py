@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.nodes.choices import (
-    USUAL,
+    DEFAULTS,
     Choices,
     OperationName,
     chosen,
@@ -37,7 +37,7 @@ class Theirs:
 @pytest.mark.parametrize("context", [None, {"operations": ["ls"]}, Theirs()])
 def test_a_context_of_another_kind_chooses_nothing(context: Any) -> None:
     runtime = Runtime(context=context)
-    assert chosen(runtime) is USUAL
+    assert chosen(runtime) is DEFAULTS
     assert offered_by(OPERATIONS, runtime) is OPERATIONS
 
 
@@ -59,7 +59,7 @@ def test_operations_keep_their_order() -> None:
         {"other": 1},
     ],
 )
-def test_what_is_wrong_is_refused(wrong: dict[str, Any]) -> None:
+def test_a_wrong_choice_is_rejected(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         Choices(**wrong)
 
@@ -68,7 +68,7 @@ def test_what_is_wrong_is_refused(wrong: dict[str, Any]) -> None:
 async def test_a_run_follows_its_choices_and_the_next_one_does_not(mode: str) -> None:
     script = [says(call("ls", path="/"), call("grep", pattern="x"))]
     model = ScriptedModel(script)
-    agent = create_filesystem_agent(model, context_schema=Choices, system_prompt="Usual.")
+    agent = create_filesystem_agent(model, context_schema=Choices, system_prompt="Default.")
 
     async def ran(**context: Any) -> Any:
         if mode == "async":
@@ -79,11 +79,11 @@ async def test_a_run_follows_its_choices_and_the_next_one_does_not(mode: str) ->
     assert {m.name: m.status for m in answers(state)} == {"ls": "success", "grep": "error"}
     assert "There are: ls." in next(m.text for m in answers(state) if m.name == "grep")
     assert "Be brief." in model.asked[0][0].text
-    assert "Usual." not in model.asked[0][0].text
+    assert "Default." not in model.asked[0][0].text
     assert "`grep`" not in model.asked[0][0].text
     state = await ran()
     assert {m.name: m.status for m in answers(state)} == {"ls": "success", "grep": "success"}
-    assert "Usual." in model.asked[-1][0].text
+    assert "Default." in model.asked[-1][0].text
     assert "`grep`" in model.asked[-1][0].text
 
 

@@ -182,7 +182,7 @@ async def test_what_goes_wrong_is_a_reply_that_names_the_path(
 
 @pytest.mark.parametrize("made", [filesystem, store, shell])
 @modes
-async def test_what_is_no_text_is_not_edited_but_can_be_replaced(
+async def test_a_file_that_is_not_text_is_not_edited_but_can_be_replaced(
     made: Any, mode: str, tmp_path: Path
 ) -> None:
     mounts, here = made(tmp_path)
@@ -191,8 +191,8 @@ async def test_what_is_no_text_is_not_edited_but_can_be_replaced(
     found = await replies(
         mode,
         mounts,
-        call("edit_file", file_path=path, old_string="c", new_string="d"),
         read(path),
+        call("edit_file", file_path=path, old_string="c", new_string="d"),
         write(path, "new\n", overwrite=True),
     )
     said = f"Error: {path}: text that is not UTF-8 (5 bytes), which can't be read or edited"
@@ -268,7 +268,7 @@ class Older:
 
 
 @modes
-async def test_what_a_backend_has_not_is_not_assumed(mode: str) -> None:
+async def test_a_backend_with_fewer_methods_does_what_it_can(mode: str) -> None:
     found = await replies(
         mode,
         {"/m": Older()},
@@ -289,4 +289,4 @@ async def test_what_a_backend_has_not_is_not_assumed(mode: str) -> None:
     assert found[4].text.split("\n")[:2] == ["/m/a:1:One", "/m/a-2-2"]
     assert found[5].text == "ran x\n[exit status 0]"
     assert found[6].text == "Error: /m/a: the backend there can't delete."
-    assert found[7].text.startswith("Error: /m/a: can't be moved to /here, as the backend mounted")
+    assert found[7].text.startswith("Error: /m/a: can't be moved, as the backend there can't")

@@ -59,7 +59,7 @@ def test_a_backend_that_can_not_delete_says_so() -> None:
         delete = None  # type: ignore[assignment]  # a backend of other people may lack it
 
     reply = answer(call("delete", file_path="/s/a"), mounts={"/s": Keeper(a="")})
-    assert reply.text == "Error: /s/a: the backend mounted at /s can't delete."
+    assert reply.text == "Error: /s/a: the backend there can't delete."
 
 
 async def test_deleting_is_the_same_in_async_graphs() -> None:

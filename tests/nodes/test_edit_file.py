@@ -53,19 +53,18 @@ def test_a_diff_that_would_take_too_long_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("args", "problem"),
     [
-        ({"old_string": "thre e"}, "The nearest line is 3: 'three'."),
-        ({"old_string": "two\nfour"}, "Line 2 begins like it: 'two'. Check white space"),
-        ({"old_string": "#####"}, "No line is like it: read the file again."),
+        ({"old_string": "thre e"}, "The most similar line is 3: 'three'."),
+        ({"old_string": "two\nfour"}, "Line 2 starts like it: 'two'. Check white space"),
+        ({"old_string": "#####"}, "No line is similar: read the file again."),
         ({"old_string": " \t "}, "Only white space was given"),
         ({"old_string": "e"}, "occurs 3 times in the file (line 1, 3, 3)"),
         ({"old_string": ""}, "`old_string` is empty"),
-        ({"old_string": "two", "new_string": "two"}, "are the same text"),
+        ({"old_string": "two", "new_string": "two"}, "`old_string` and `new_string` are the same"),
         ({"old_string": "two", "new_string": "\udfff"}, "lone surrogate"),
         ({"file_path": "/gone"}, "/gone: no such file or directory"),
         ({"file_path": "/d"}, "/d: is a directory, not a file"),
         ({"file_path": "/"}, "/: is a directory, not a file"),
         ({"file_path": "/m"}, "/m: "),
-        ({"file_path": "/b.bin"}, "/b.bin: text that is not UTF-8 (1 bytes)"),
         ({"new_string": None}, "`new_string`: Input should be a valid string"),
     ],
 )
@@ -73,11 +72,9 @@ def test_an_edit_that_fails_helps(args: dict[str, Any], problem: str) -> None:
     files = {
         "/a": "one\ntwo\nthree\n",
         "/d/f": "",
-        "/b.bin": {"content": "/w==", "encoding": "base64"},
     }
     given = {"file_path": "/a", "old_string": "one", "new_string": "1", **args}
-    reads = [READ, call("read_file", file_path="/b.bin")]
-    state = run(reads, call("edit_file", **given), files=files, mounts={"/m": Shelf()})
+    state = run(READ, call("edit_file", **given), files=files, mounts={"/m": Shelf()})
     reply = answers(state)[-1]
     assert reply.status == "error"
     assert problem in reply.text
@@ -207,38 +204,66 @@ def test_a_backend_file_changed_by_others_must_be_read_again(saver: Any) -> None
     assert shelf.files == {"/a": b"one, changed"}
 
 
-LATIN = "caf\xe9\n".encode("latin-1")
-NO_TEXT = {
-    "latin": (LATIN, "text that is not UTF-8 (5 bytes)"),
-    "late": (b"line\n" * 5_000 + LATIN, "text that is not UTF-8 (25,005 bytes)"),
-    "binary": (b"a\0b", "binary content (3 bytes)"),
-}
-
-
 @pytest.mark.parametrize("kind", ["state", "disk", "store", "remote"])
-@pytest.mark.parametrize("what", NO_TEXT)
-def test_what_is_no_text_is_refused_at_once_and_not_to_be_read_first(
-    kind: str, what: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("caf\xe9\n".encode("latin-1"), "text that is not UTF-8 (5 bytes)"),
+        (b"line\n" * 5_000 + b"\xe9", "text that is not UTF-8 (25,001 bytes)"),
+        (b"a\0b", "binary content (3 bytes)"),
+    ],
+    ids=["latin", "late", "binary"],
+)
+def test_a_file_that_is_not_text_is_not_edited(
+    kind: str, content: bytes, why: str, tmp_path: Path
 ) -> None:
-    content, why = NO_TEXT[what]
-    kept: Any = {
-        "disk": lambda: FilesystemBackend(tmp_path),
-        "store": lambda: StoreBackend(("n",), store=InMemoryStore()),
-        "remote": lambda: RemoteBackend(MemoryStore()),
-    }
-    if kind == "state":
-        data = {"content": base64.b64encode(content).decode(), "encoding": "base64"}
-        options: Any = {"files": {"/m/a": data}}
-    else:
-        backend = kept[kind]()
-        backend.upload_files([("/a", content)])
-        options = {"mounts": {"/m": backend}}
-    first, second = edit("a", "b", "/m/a"), edit("a", "b", "/m/a")
-    replies = answers(run(first, call("read_file", file_path="/m/a"), second, **options))
+    options = where(kind, tmp_path, content)
+    replies = answers(run(call("read_file", file_path="/m/a"), edit("a", "b", "/m/a"), **options))
     for reply in replies:
         assert reply.status == "error"
         assert reply.text.startswith(f"Error: /m/a: {why}, which can't be read or edited as text.")
 
 
-def test_a_text_that_was_not_read_is_still_to_be_read_first() -> None:
-    assert "it has not been read" in answers(run(edit("x", "y"), files={"/a": "x"}))[0].text
+def where(kind: str, tmp_path: Path, content: bytes) -> dict[str, Any]:
+    """Return what an agent is given that finds a file at `/m/a`."""
+    if kind == "state":
+        data = {"content": base64.b64encode(content).decode(), "encoding": "base64"}
+        is_text = content.isascii() and b"\0" not in content
+        return {"files": {"/m/a": content.decode() if is_text else data}}
+    kept: Any = {
+        "disk": lambda: FilesystemBackend(tmp_path),
+        "store": lambda: StoreBackend(("n",), store=InMemoryStore()),
+        "remote": lambda: RemoteBackend(MemoryStore()),
+        "foreign": Shelf,
+    }
+    backend = kept[kind]()
+    backend.upload_files([("/a", content)])
+    return {"mounts": {"/m": backend}}
+
+
+@pytest.mark.parametrize("kind", ["state", "disk", "store", "remote"])
+def test_the_diff_begins_at_the_true_line(kind: str, tmp_path: Path) -> None:
+    content = b"x\n" * 100_000 + b"one\ntwo\nthree\n@@ -1 +1 @@\n"
+    new = "ONE\nand\ntwo\n@@ -2 +2 @@"
+    change = edit("one\ntwo\nthree\n@@ -1 +1 @@", new, "/m/a")
+    state = run(call("read_file", file_path="/m/a"), change, **where(kind, tmp_path, content))
+    assert answers(state)[-1].artifact["diff"].split("\n") == [
+        "--- a/m/a",
+        "+++ b/m/a",
+        "@@ -100001 +100001,2 @@",
+        "-one",
+        "+ONE",
+        "+and",
+        "@@ -100003,2 +100004 @@",
+        "-three",
+        "-@@ -1 +1 @@",
+        "+@@ -2 +2 @@",
+    ]
+
+
+def test_the_diff_of_a_backend_that_does_not_say_where_it_was_begins_at_line_one(
+    tmp_path: Path,
+) -> None:
+    options = where("foreign", tmp_path, b"zero\none\n")
+    state = run(call("read_file", file_path="/m/a"), edit("one", "1", "/m/a"), **options)
+    assert "@@ -1 +1 @@" in answers(state)[-1].artifact["diff"]

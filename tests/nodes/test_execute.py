@@ -27,7 +27,7 @@ def execute(command: str = "make", **args: Any) -> dict[str, Any]:
         ("broke\n\n", 2, False, "broke\n\n[exit status 2]"),
         ("", 0, False, "[exit status 0, no output]"),
         ("", None, False, "[no exit status, no output]"),
-        ("half", -9, True, "half\n[output truncated]\n[exit status -9]"),
+        ("half", -9, True, "half\n[the output was cut]\n[exit status -9]"),
         ("", 139, False, "[exit status 139 (SIGSEGV), no output]"),
         ("", 255, False, "[exit status 255, no output]"),
     ],
@@ -113,7 +113,7 @@ def test_a_call_of_it_is_unknown_where_no_mount_runs_commands() -> None:
 def test_a_factory_decides_when_it_runs() -> None:
     assert answer(execute(), mounts={"/": lambda _: Shell("hi")}).text == "hi\n[exit status 0]"
     refused = answer(execute(), mounts={"/": lambda _: Shelf()})
-    assert refused.text == "Error: No mount can run commands. Work with the file operations."
+    assert refused.text == "Error: No mount can run commands. Use the file operations."
 
 
 def test_a_factory_without_commands_does_not_stand_before_a_mount_with_them() -> None:
@@ -136,8 +136,8 @@ def test_a_backend_that_takes_no_timeout_is_given_none() -> None:
 @pytest.mark.parametrize(
     ("args", "problem"),
     [
-        ({"timeout": 61}, "A timeout of 61 s is too long: the limit is 60 s."),
-        ({"timeout": 10**40}, "is too long: the limit is 60 s."),
+        ({"timeout": 61}, "A timeout of 61 s is too long: use at most 60 s."),
+        ({"timeout": 10**40}, "is too long: use at most 60 s."),
         ({"timeout": 0}, "`timeout`: Input should be greater than or equal to 1"),
         ({"command": ""}, "`command`: String should have at least 1 character"),
         ({"command": "a\0b"}, "The command has a NUL character."),
@@ -169,7 +169,7 @@ def test_a_shell_that_raises_is_an_error_reply() -> None:
     reply = answer(execute("rm x"), mounts={"/": Broken(TimeoutError("no answer"))})
     assert (reply.status, reply.text) == (
         "error",
-        "Error: execute rm x failed: TimeoutError: no answer",
+        "Error: /: TimeoutError: no answer",
     )
 
 

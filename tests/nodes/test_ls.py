@@ -74,7 +74,7 @@ def test_an_empty_root_says_so() -> None:
     [
         ("/gone", "/gone: no such file or directory"),
         ("/a", "/a: /a is a file, not a directory"),
-        ("/s/gone", "/s/gone: file_not_found"),
+        ("/s/gone", "/s/gone: no such file or directory"),
         ("..", "it has a `..` part"),
     ],
 )

@@ -1,7 +1,7 @@
-"""`model`: what is bound, what is said, and that any answer can be kept."""
+"""`model` and `respond`: what is bound, what is said, and that any answer can be stored."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -16,12 +16,14 @@ from langchain_core.messages import (
     ToolMessage,
 )
 from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
+from pydantic import BaseModel
 
-from langgraph_filesystem import create_filesystem_agent
+from langgraph_filesystem import Choices, create_filesystem_agent
 from langgraph_filesystem.nodes.model import after_model
-from langgraph_filesystem.nodes.models import load_model
+from langgraph_filesystem.nodes.models import Models, load_model
 from langgraph_filesystem.nodes.operations import OPERATIONS
 from tests.nodes.backends import Shelf, Shell
 from tests.scripted import ScriptedModel, answers, call, says
@@ -37,6 +39,12 @@ def own() -> str:
 
 def names(bound: list[Any]) -> list[str]:
     return [item["function"]["name"] if isinstance(item, dict) else item.name for item in bound]
+
+
+class Report(BaseModel):
+    """What was done."""
+
+    files: int
 
 
 FILE_OPERATIONS = [name for name in OPERATIONS if name != "execute"]
@@ -171,19 +179,16 @@ ODD_ARGS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("value", ODD_ARGS.values(), ids=ODD_ARGS)
-@pytest.mark.parametrize("name", ["ls", "own", "write_file"])
-def test_arguments_that_no_checkpoint_holds_do_not_end_the_run(
-    value: Any, name: str, saver: Any
-) -> None:
-    args = {"ls": {"path": value}, "own": {"odd": value}, "write_file": {"content": value}}[name]
-    script = [says({"name": name, "args": args, "id": "a", "type": "tool_call"})]
-    agent = create_filesystem_agent(ScriptedModel(script), [own], checkpointer=saver)
+def test_arguments_that_no_checkpoint_holds_do_not_end_the_run(value: Any, saver: Any) -> None:
+    args = {"ls": {"path": value}, "own": {"odd": value}, "write_file": {"content": value}}
+    made = [{"name": n, "args": a, "id": n, "type": "tool_call"} for n, a in args.items()]
+    agent = create_filesystem_agent(ScriptedModel([says(*made)]), [own], checkpointer=saver)
     config: Any = {"configurable": {"thread_id": "1"}}
     state = agent.invoke(GIVEN, config)
     assert state["messages"][-1].text == "done"
-    assert len(answers(state)) == 1
+    assert len(answers(state)) == 3
     kept = agent.get_state(config).values["messages"]
-    assert [message.type for message in kept] == ["human", "ai", "tool", "ai"]
+    assert [message.type for message in kept] == ["human", "ai", *["tool"] * 3, "ai"]
 
 
 @pytest.mark.parametrize(
@@ -271,3 +276,113 @@ def test_an_id_whose_answers_are_still_there_is_not_used_again() -> None:
     state = agent.invoke({"messages": [left, HumanMessage("go")]}, {"recursion_limit": 30})
     assert state["messages"][-1].text == "done"
     assert len(answers(state)) == 2
+
+
+# Models that runs choose by name.
+
+
+@pytest.fixture
+def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Make chat models from names, as `langchain` does, and return the names that were asked for.
+
+    Each model says its own name; those that begin with `bad` can't be made.
+    """
+    names: list[str] = []
+
+    def init_chat_model(name: str) -> ScriptedModel:
+        names.append(name)
+        if name.startswith("bad"):
+            raise ConnectionError("no such provider")
+        return ScriptedModel([AIMessage(name)], structured={"files": len(name)})
+
+    monkeypatch.setattr("langchain.chat_models.init_chat_model", init_chat_model)
+    return names
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_runs_choose_among_models_and_each_is_made_once(mode: str, loaded: list[str]) -> None:
+    default = ScriptedModel([AIMessage("default")], structured={"files": 0})
+    agent = create_filesystem_agent(default, context_schema=Choices, response_format=Report)
+    for name in ("one", "three", "", "one"):
+        context = {"model": name} if name else {}
+        if mode == "async":
+            state = await agent.ainvoke(GIVEN, context=context)
+        else:
+            state = agent.invoke(GIVEN, context=context)
+        assert state["messages"][-1].text == (name or "default")
+        assert state["structured_response"] == Report(files=len(name))
+    assert loaded == ["one", "three"]
+
+
+async def test_the_models_that_were_used_last_stay_loaded(loaded: list[str]) -> None:
+    models = Models(ScriptedModel())
+    for number in range(100):
+        await models.get(f"m{number}")
+    await models.get("m99")
+    assert len(loaded) == 100
+    await models.get("m0")
+    assert loaded[-1] == "m0"
+
+
+def test_a_model_that_can_not_be_made_is_an_error_with_the_reason(loaded: list[str]) -> None:
+    agent = create_filesystem_agent(ScriptedModel(), context_schema=Choices)
+    with pytest.raises(ValueError, match=r"The model 'bad' can't be used: .*no such provider"):
+        agent.invoke(GIVEN, context={"model": "bad"})
+    assert loaded == ["bad"]
+
+
+# The answer in the form of a schema.
+
+
+class Structured(ScriptedModel):
+    """A scripted model that fills in a schema from what it was told."""
+
+    told: list[Sequence[BaseMessage]]
+
+    def with_structured_output(self, schema: Any, **_: Any) -> Runnable[Any, Any]:
+        def fill(messages: Sequence[BaseMessage]) -> Any:
+            self.told.append(messages)
+            return {"files": 2} if isinstance(schema, dict) else schema(files=2)
+
+        return RunnableLambda(fill)
+
+
+@pytest.mark.parametrize(
+    ("response_format", "response", "prompt"),
+    [
+        (Report, Report(files=2), None),
+        (("Count the files.", Report), Report(files=2), "Count the files."),
+        ({"title": "Report", "type": "object"}, {"files": 2}, None),
+    ],
+)
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_the_response_has_the_form_that_was_asked_for(
+    response_format: Any, response: Any, prompt: str | None, mode: str
+) -> None:
+    model = Structured(script=[says(call("ls"))], told=[])
+    agent = create_filesystem_agent(model, response_format=response_format)
+    given: Any = {"messages": [HumanMessage("go")]}
+    state = await agent.ainvoke(given) if mode == "async" else agent.invoke(given)
+    assert state["structured_response"] == response
+    [told] = model.told
+    systems = [message.text for message in told if isinstance(message, SystemMessage)]
+    assert systems == ([prompt] if prompt else [])
+    assert isinstance(told[-1], AIMessage)
+    assert told[-1].text == "done"
+
+
+def test_without_a_form_there_is_no_node() -> None:
+    assert "respond" not in create_filesystem_agent(ScriptedModel()).get_graph().nodes
+
+
+def test_the_answer_of_a_tool_that_returns_directly_gets_the_form_too() -> None:
+    @tool(return_direct=True)
+    def final() -> str:
+        """Give the last word."""
+        return "the last word"
+
+    model = Structured(script=[says(call("final"))], told=[])
+    agent = create_filesystem_agent(model, [final], response_format=Report)
+    state = agent.invoke({"messages": [HumanMessage("go")]})
+    assert state["structured_response"] == Report(files=2)
+    assert model.told[0][-1].text == "the last word"

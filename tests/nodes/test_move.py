@@ -44,8 +44,8 @@ def test_files_and_directories_move(
 @pytest.mark.parametrize(
     ("source", "destination", "problem"),
     [
-        ("/a", "/a", "can't be moved to /a, which is itself"),
-        ("/d", "/d/e/f", "can't be moved to /d/e/f, which is itself"),
+        ("/a", "/a", "can't be moved to /a, into itself"),
+        ("/d", "/d/e/f", "can't be moved to /d/e/f, into itself"),
         ("/d/e", "/d", "/d: is a directory"),
         ("/a", "/dx", "/dx: the file exists already"),
         ("/a", "/d", "/d: is a directory"),
@@ -57,7 +57,7 @@ def test_files_and_directories_move(
         ("/m", "/b", "/m: is a mount point, or above one"),
         ("/a", "/m", "/m: is a mount point, or above one"),
         ("/a", "/m/taken", "/m/taken: the file exists already"),
-        ("/a", "/m/dir", "/m/dir: the file exists already"),
+        ("/a", "/m/dir", "/m/dir: is a directory"),
         ("/d", "/m/dir", "/m/dir: the file exists already"),
         ("/m/taken", "/a", "/a: the file exists already"),
         ("/m/dir", "/d", "/d: the file exists already"),

@@ -11,7 +11,7 @@ from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
 from langgraph_filesystem import create_filesystem_agent
-from langgraph_filesystem.nodes.node import Edge, Io, Node
+from langgraph_filesystem.nodes.node import Edge, Node, invoke
 from langgraph_filesystem.state.backends.protocol import ReadResult
 from tests.nodes.backends import Shelf
 from tests.scripted import ScriptedModel, answers, arun, call, run, says
@@ -28,58 +28,9 @@ def graph_of(node: Node) -> Any:
     return builder.compile()
 
 
-class Target:
-    """Methods that say in which thread they ran and what they were given."""
-
-    def plain(self, *args: Any) -> Any:
-        return threading.current_thread().name, args
-
-    def keywords(self, first: int, *, known: int = 0) -> Any:
-        return first, known
-
-    def any_keywords(self, **options: int) -> Any:
-        return options
-
-    def twin(self) -> str:
-        return "blocking"
-
-    async def atwin(self) -> str:
-        return "awaited"
-
-    instant = frozenset({"quick"})
-
-    def quick(self) -> str:
-        return threading.current_thread().name
-
-
-def calling(method: str, *args: Any, **optional: Any) -> Node:
-    async def act(state: Any, config: Any, runtime: Any, io: Io) -> dict[str, Any]:
-        return {"value": await io.call(Target(), method, *args, **optional)}
-
-    return Node("node", act)
-
-
-@pytest.mark.parametrize(
-    ("method", "args", "optional", "result"),
-    [
-        ("keywords", (1,), {"known": 2, "unknown": 3}, (1, 2)),
-        ("keywords", (1,), {"unknown": 3}, (1, 0)),
-        ("any_keywords", (), {"a": 1, "b": 2}, {"a": 1, "b": 2}),
-        ("twin", (), {"unknown": 1}, None),
-    ],
-)
-async def test_a_method_is_given_the_keywords_that_it_takes(
-    method: str, args: Any, optional: Any, result: Any
-) -> None:
-    graph = graph_of(calling(method, *args, **optional))
-    assert graph.invoke({})["value"] == (result or "blocking")
-    assert (await graph.ainvoke({}))["value"] == (result or "awaited")
-
-
-async def test_a_slow_method_leaves_the_event_loop_and_an_instant_one_stays() -> None:
-    here = threading.current_thread().name
-    assert (await graph_of(calling("plain", 5)).ainvoke({}))["value"][0] != here
-    assert (await graph_of(calling("quick")).ainvoke({}))["value"] == here
+def acting(act: Any) -> Any:
+    """Return a graph whose only node does this."""
+    return graph_of(Node("node", act))
 
 
 async def test_a_runnable_is_invoked_or_awaited() -> None:
@@ -91,27 +42,27 @@ async def test_a_runnable_is_invoked_or_awaited() -> None:
 
     runnable = RunnableLambda(blocking, awaited)
 
-    async def act(state: Any, config: Any, runtime: Any, io: Io) -> dict[str, Any]:
-        return {"value": await io.invoke(runnable, "x", config)}
+    async def act(state: Any, config: Any, runtime: Any) -> dict[str, Any]:
+        return {"value": await invoke(runnable, "x", config)}
 
-    graph = graph_of(Node("node", act))
+    graph = acting(act)
     assert graph.invoke({})["value"] == "blocking x"
     assert (await graph.ainvoke({}))["value"] == "awaited x"
 
 
 def test_a_node_that_awaits_in_a_sync_run_is_a_mistake_that_says_so() -> None:
-    async def act(state: Any, config: Any, runtime: Any, io: Io) -> None:
+    async def act(state: Any, config: Any, runtime: Any) -> None:
         await asyncio.sleep(0)
 
-    with pytest.raises(RuntimeError, match="'node' awaited something in a sync run"):
-        graph_of(Node("node", act)).invoke({})
+    with pytest.raises(RuntimeError, match="awaited something in a sync run"):
+        acting(act).invoke({})
 
 
 async def test_an_error_of_a_node_comes_through() -> None:
-    async def act(state: Any, config: Any, runtime: Any, io: Io) -> None:
+    async def act(state: Any, config: Any, runtime: Any) -> None:
         raise LookupError("as it is")
 
-    graph = graph_of(Node("node", act))
+    graph = acting(act)
     with pytest.raises(LookupError, match="as it is"):
         graph.invoke({})
     with pytest.raises(LookupError, match="as it is"):

@@ -2,6 +2,7 @@
 
 import base64
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 from langchain_openai.chat_models.base import _convert_message_to_dict
 
-from langgraph_filesystem import create_filesystem_agent
+from langgraph_filesystem import FilesystemBackend, create_filesystem_agent
 from langgraph_filesystem.nodes.read_file import ROW
 from tests.nodes.backends import Shelf
 from tests.scripted import ScriptedModel, answer, answers, arun, call, run, says
@@ -75,7 +76,7 @@ def test_pages_join_to_the_exact_file(content: str, limit: int) -> None:
     assert all(len(reply.text) <= 100_000 for reply in replies)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(
         st.text(ODD_CHARACTERS, max_size=20)
@@ -108,7 +109,7 @@ def test_lines_are_numbered_as_by_grep(content: str) -> None:
 
 def test_rows_and_footer_look_like_this() -> None:
     reply = answer(read(limit=2), files={"/a": "one\n\tindented\nthree\n"})
-    assert reply.text == "     1\tone\n     2\t\tindented\n[2 of 3 lines: read on with offset=2]"
+    assert reply.text == "     1\tone\n     2\t\tindented\n[2 of 3 lines: next page with offset=2]"
     assert reply.artifact == {"lines": 3, "next_offset": 2, "next_column": 0}
 
 
@@ -126,7 +127,7 @@ def test_a_page_begins_at_its_true_line_number() -> None:
 
 @pytest.mark.parametrize(
     ("content", "footer"),
-    [("a\n", "[end of file: 1 line]"), ("a", "no newline behind the last one]")],
+    [("a\n", "[end of file: 1 line]"), ("a", "[end of file: 1 line, no newline at the end]")],
 )
 def test_the_last_newline_can_be_told(content: str, footer: str) -> None:
     reply = answer(read(), files={"/a": content})
@@ -136,7 +137,7 @@ def test_the_last_newline_can_be_told(content: str, footer: str) -> None:
 
 def test_a_hundred_lines_are_read_unless_told_otherwise() -> None:
     reply = answer(read(), files={"/a": "x\n" * 101})
-    assert reply.text.endswith("[100 of 101 lines: read on with offset=100]")
+    assert reply.text.endswith("[100 of 101 lines: next page with offset=100]")
 
 
 def test_an_empty_file_gives_a_reminder() -> None:
@@ -165,14 +166,14 @@ def test_an_empty_file_gives_a_reminder() -> None:
         ("", {}, "it is empty"),
     ],
 )
-def test_what_can_not_be_read_says_why(path: str, args: dict[str, Any], problem: str) -> None:
+def test_errors_say_why_and_what_to_do(path: str, args: dict[str, Any], problem: str) -> None:
     reply = answer(read(path, **args), files={"/d/a": "one\n\nthree\n", "/empty": ""})
     assert reply.status == "error"
     assert problem in reply.text
 
 
 @pytest.mark.parametrize("path", ["a", "//a", "/./a", "\\a", "a/"])
-def test_a_path_is_evened_out(path: str) -> None:
+def test_a_path_is_normalized(path: str) -> None:
     assert answer(read(path), files={"/a": "found\n"}).text.startswith("     1\tfound\n")
 
 
@@ -206,11 +207,39 @@ def test_a_provider_takes_the_blocks_without_a_warning(name: str) -> None:
     assert _convert_message_to_dict(HumanMessage(reply.content))["content"]
 
 
+PDF = "%PDF-1.4\n1 0 obj <<>> endobj\ntrailer <<>>\n%%EOF\n"
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_a_pdf_that_is_all_ascii_is_shown_as_a_file(mode: str, tmp_path: Path) -> None:
+    (tmp_path / "a.pdf").write_text(PDF)
+    turn = [read("/a.PDF"), read("/disk/a.pdf"), read("/disk/a.pdf", offset=3)]
+    options: Any = {"files": {"/a.PDF": PDF}, "mounts": {"/disk": FilesystemBackend(tmp_path)}}
+    state = await arun(turn, **options) if mode == "async" else run(turn, **options)
+    for reply in answers(state):
+        [block] = list(reply.content)
+        assert isinstance(block, dict)
+        assert (block["type"], block["mime_type"]) == ("file", "application/pdf")
+        assert base64.b64decode(block["base64"]) == PDF.encode()
+
+
+@pytest.mark.parametrize("name", ["/a.pdf", "/a.svg", "/a.ts"])
+def test_text_with_the_suffix_of_media_is_read_as_text(name: str) -> None:
+    assert answer(read(name), files={name: "<text>\n"}).text.startswith("     1\t<text>\n")
+
+
 @pytest.mark.parametrize("name", ["/a.bin", "/a", "/a.txt", "/a.png.gz", "/a.zip"])
 def test_binary_content_is_an_error(name: str) -> None:
     reply = answer(read(name), files={name: in_base64(b"\xff\x00\x01")})
     assert reply.status == "error"
     assert f"{name}: binary content (3 bytes)" in reply.text
+
+
+def test_a_file_that_can_not_be_shown_can_be_replaced_once_it_was_read() -> None:
+    write = call("write_file", file_path="/a.bin", content="new", overwrite=True)
+    state = run(read("/a.bin"), write, files={"/a.bin": in_base64(b"\xff\x00")})
+    assert [reply.status for reply in answers(state)] == ["error", "success"]
+    assert state["files"]["/a.bin"]["content"] == "new"
 
 
 @pytest.mark.parametrize("repeat", [1, 10_000])
@@ -229,13 +258,13 @@ def test_media_that_no_provider_takes_are_an_error() -> None:
 def test_a_page_of_five_megabytes_stays_within_bounds() -> None:
     reply = answer(read(limit=10**9), files={"/a": "é" * 5_000_000}, evict_over=None)
     assert len(reply.text) <= 100_000
-    assert "line 1 goes on: read on with offset=0 column=" in reply.text
+    assert "[line 1 continues: next page with offset=0 column=" in reply.text
 
 
 def test_a_small_token_budget_makes_small_pages() -> None:
     reply = answer(read(), files={"/a": "x" * 50 + "\n" + "y\n" * 2_000}, evict_over=10)
     assert len(reply.text) <= 2_000
-    assert "read on with offset=" in reply.text
+    assert "next page with offset=" in reply.text
 
 
 def test_a_read_that_fails_does_not_make_the_file_known() -> None:
@@ -253,7 +282,7 @@ async def test_reading_is_the_same_in_async_graphs() -> None:
 @pytest.mark.parametrize(
     ("offset", "limit", "footer"),
     [
-        (0, 2, "[2 lines: read on with offset=2]"),
+        (0, 2, "[2 lines: next page with offset=2]"),
         (2, 2, "[end of file: 3 lines]"),
         (0, 100, "[end of file: 3 lines]"),
     ],

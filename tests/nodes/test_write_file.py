@@ -37,8 +37,7 @@ def test_an_existing_file_is_left_alone_and_says_what_to_do(turns: list[Any]) ->
     reply = answers(state)[-1]
     assert reply.status == "error"
     assert reply.text == (
-        "Error: /a: the file exists already. Change it with `edit_file`, or set `overwrite` to "
-        "replace it."
+        "Error: /a: the file exists already. Change it with `edit_file`, or set `overwrite`."
     )
     assert state["files"]["/a"]["content"] == "old"
 

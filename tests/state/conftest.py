@@ -1,6 +1,0 @@
-"""How hypothesis runs here: no test depends on how fast the machine is."""
-
-from hypothesis import HealthCheck, settings
-
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("unhurried")
