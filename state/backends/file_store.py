@@ -1,11 +1,11 @@
 """`FileStore`: the one internal interface of a backend.
 
-Our backends implement it; whatever else is mounted is wrapped into one by `foreign.py`. Methods are
+Our backends implement it; every other backend is wrapped by `foreign.py`. Methods are
 `async`, written for sync and async runs at once (see `state/io.py`), and raise `FilesystemError`s.
 Results are those of `protocol.py` with `error` left out.
 
-Paths are normal (`normalize_path`) and absolute within the store, and errors and notes mark them
-as `PathPart`s: the workspace renames them to the paths that the model knows.
+Paths are normalized (`normalize_path`) and absolute within the store. Errors and notes mark them as
+`PathPart`s; the workspace renames them to the paths that the model knows.
 """
 
 import hashlib
@@ -58,7 +58,7 @@ OnOutput: TypeAlias = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a store can do, and what its callers must know about it."""
+    """What a store can do, and other properties that its callers need."""
 
     in_state: bool = False
     """Its files are in the `files` channel: a change takes effect with the next checkpoint."""
@@ -68,7 +68,7 @@ class Capabilities:
     moves: bool = True
     executes: bool = False
     journals: bool = False
-    """It takes `once`, and `recall` tells after a crash what became of a call."""
+    """It takes `once`, and after a crash `recall` returns what is known of a call."""
     command_root: str | None = None
     """Where commands find `/` of the store; `None` if it runs none, or does not say."""
 
@@ -103,7 +103,7 @@ class Inventory:
 
 
 class ThreadFiles:
-    """The `files` channel as one node run sees it, and what the run changes in it."""
+    """The `files` channel as one run of a node sees it, and the changes of that run."""
 
     def __init__(self, files: Files) -> None:
         self.files = files
@@ -127,7 +127,7 @@ class ThreadFiles:
 
 @dataclass(frozen=True)
 class MountContext:
-    """What a backend is opened with when a node runs."""
+    """What a backend is given when it is opened for a run of a node."""
 
     prefix: str = "/"
     """Where it is mounted."""
@@ -138,7 +138,7 @@ class MountContext:
 
 
 class FileStore(ABC):
-    """Where the files of one mount live.
+    """The files of one mount.
 
     `once` is the key of the call that makes a change; a store that journals notes its intent under
     this key before the effect.
@@ -147,7 +147,7 @@ class FileStore(ABC):
     capabilities: Capabilities
 
     def normal(self, path: str) -> str:
-        """Return the one spelling of a path that a caller outside of a graph gives."""
+        """Return the normalized form of a path that a caller outside of a graph gives."""
         return normalize_path(path)
 
     @abstractmethod
@@ -208,15 +208,15 @@ class FileStore(ABC):
 
     @abstractmethod
     async def digest(self, file_path: str) -> str | None:
-        """Return a digest of what a file holds now (`digest_of`), or `None` if it can't be had."""
+        """Return a digest of the content of a file (`digest_of`), or `None` if it can't be read."""
 
     @abstractmethod
     async def inventory(self, path: str) -> Inventory:
-        """Return every file at or below a path; raise for what another mount can't hold."""
+        """Return every file at or below a path; raise if another mount can't hold one of them."""
 
     @abstractmethod
     async def fetch(self, paths: Sequence[str]) -> list[bytes | FilesystemError]:
-        """Return the bytes of each file, or why they can't be had."""
+        """Return the bytes of each file, or the error."""
 
     @abstractmethod
     async def put(
@@ -230,11 +230,11 @@ class FileStore(ABC):
     async def delete_copied(
         self, path: str, digests: Mapping[str, str], *, once: str | None = None
     ) -> list[str]:
-        """Delete what was copied elsewhere, except files that are not what was copied.
+        """Delete files that were copied elsewhere, unless they have changed since.
 
-        `digests` has the files below `path` that were copied. Returns the paths of files that
-        stay, because they are new or have changed since. A store that can compare and delete at
-        once should override this.
+        `digests` has the digests of the copied files below `path`. Returns the paths of files that
+        stay because they are new or have changed. A store that can compare and delete in one step
+        should override this.
         """
         inventory = await self.inventory(path)
         paths = [info["path"] for info in inventory.files]
@@ -261,9 +261,9 @@ class FileStore(ABC):
         once: str | None = None,
         name_source: Rename = str,
     ) -> MoveResult | None:
-        """Move from another store in one go, where the two can do that; `None` if they can't.
+        """Move from another store directly; `None` if the two stores can't do that.
 
-        `name_source` gives paths of the other store the names that the model knows, in errors.
+        `name_source` turns paths of the other store into those that the model knows, for errors.
         """
         return None
 
@@ -284,6 +284,6 @@ class FileStore(ABC):
 
 
 def digest_of(content: bytes) -> str:
-    """Return the digest by which the same content is recognised."""
-    # SHA-256 is faster than BLAKE2 where the processor knows it: 0.7 against 1.5 ms for 1 MB.
+    """Return the digest of some content."""
+    # SHA-256 is faster than BLAKE2 on processors that support it: 0.7 against 1.5 ms for 1 MB.
     return hashlib.sha256(content).hexdigest()[:24]

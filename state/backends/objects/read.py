@@ -41,7 +41,7 @@ CHUNK = 1 << 20
 SECONDS = 5.0
 """How long listing files, and then searching them, may take before there is an answer."""
 _BATCH_BYTES, _BATCH_FILES = 8 << 20, 64
-"""What a search fetches at once: enough to be fast, little enough for the memory."""
+"""What a search fetches at once, as a compromise between speed and memory."""
 
 
 async def missing(objects: Objects, path: str) -> FilesystemError:
@@ -72,7 +72,7 @@ async def digest_at(objects: Objects, path: str, max_size: int) -> str | None:
 
 
 async def _completed(objects: Objects, path: str, blob: Blob) -> Blob:
-    """Return a file whole whose first bytes are there."""
+    """Fetch the rest of a file whose first bytes are known."""
     if len(blob.content) == blob.size:
         return blob
     try:

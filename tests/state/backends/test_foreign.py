@@ -421,7 +421,7 @@ class TestMissingParts:
 
         store = opened(Partial())
         assert run(store.ls("/d")).note == "unreadable: /d/x"
-        with pytest.raises(BackendFailed, match=r"^/d: is left where it is"):
+        with pytest.raises(BackendFailed, match=r"^/d: was not moved"):
             run(store.inventory("/d"))
 
 
@@ -493,7 +493,7 @@ class TestCommands:
         shell = Shell("ran")
         assert run(opened(shell).execute("x", once="scope.one.1")).output == "ran"
         assert run(opened(shell).execute("x", once="scope.one.2")).output == "ran"
-        with pytest.raises(FilesystemError, match="begun before the run was interrupted"):
+        with pytest.raises(FilesystemError, match="started before the run was interrupted"):
             run(opened(shell).execute("x", once="scope.one.1"))
         assert shell.files == {"/tmp/langgraph-filesystem/scope": b"one.1\none.2\n"}
         run(opened(shell).execute("x", once="scope.two.1"))
