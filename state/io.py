@@ -15,10 +15,16 @@ from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
+from langgraph.errors import GraphBubbleUp
+
+from langgraph_filesystem.state.errors import BackendFailed, FilesystemError
+
 __all__ = (
+    "attempt",
     "awaiting",
     "call_either",
     "change_in_thread",
+    "describe",
     "in_own_thread",
     "in_thread",
     "is_sync",
@@ -27,6 +33,7 @@ __all__ = (
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 _is_sync: ContextVar[bool] = ContextVar("langgraph_filesystem_is_sync", default=False)
 _CANCEL_TIMEOUT = 30.0
@@ -124,6 +131,32 @@ async def in_own_thread(function: Callable[P, R], *args: P.args, **options: P.kw
         return await asyncio.get_running_loop().run_in_executor(pool, copy_context().run, work)
     finally:
         pool.shutdown(wait=False)
+
+
+async def attempt(work: Awaitable[T], *what: str) -> T | FilesystemError:
+    """Return the result of some work, or the error; `what` names the work in the message.
+
+    The one place that catches whatever a backend or a tool raises. Only exceptions of the graph
+    itself, such as an interrupt, pass through.
+    """
+    try:
+        return await work
+    except FilesystemError as error:
+        return error
+    except GraphBubbleUp:
+        raise
+    except Exception as error:
+        return BackendFailed(*what, f" failed: {describe(error)}")
+
+
+def describe(error: Exception) -> str:
+    """Return the type of an error and its message, without paths of the host."""
+    kind = type(error).__name__
+    try:
+        text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    except Exception:  # `__str__` of an error may fail itself
+        text = ""
+    return f"{kind}: {text}" if text else kind
 
 
 def _convert_exceptions(work: Callable[[], R]) -> R:

@@ -10,8 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, TypeVar, cast
 
 from langgraph_filesystem.state.backends.file_store import (
@@ -22,7 +21,6 @@ from langgraph_filesystem.state.backends.file_store import (
     MountContext,
     OnOutput,
     Query,
-    digest_of,
 )
 from langgraph_filesystem.state.backends.foreign_calls import ForeignCalls
 from langgraph_filesystem.state.backends.protocol import (
@@ -39,7 +37,6 @@ from langgraph_filesystem.state.backends.protocol import (
     ReadResult,
     WriteResult,
 )
-from langgraph_filesystem.state.backends.public import PublicMethods
 from langgraph_filesystem.state.backends.search import search
 from langgraph_filesystem.state.backends.text_files import is_text, limit_page, not_text
 from langgraph_filesystem.state.errors import (
@@ -51,12 +48,12 @@ from langgraph_filesystem.state.errors import (
     NotDirectory,
     Unsupported,
 )
-from langgraph_filesystem.state.files import FileData, file_bytes
+from langgraph_filesystem.state.files import FileData, digest_of, file_bytes
 from langgraph_filesystem.state.globs import compile_glob
 from langgraph_filesystem.state.io import in_thread
 from langgraph_filesystem.state.text import PathPart
 
-__all__ = ("ForeignBackend", "open_store")
+__all__ = ("ForeignBackend",)
 
 T = TypeVar("T", FileInfo, GrepMatch)
 
@@ -68,30 +65,6 @@ _BATCH_FILES, _BATCH_BYTES = 64, 8_000_000
 """Files, and bytes where the backend gives sizes, that are fetched at once."""
 _STARTED = "/tmp/langgraph-filesystem"
 """Where the keys of started commands are kept, in a sandbox without a journal."""
-_STORE_METHODS = {"upload_files": "put", "download_files": "fetch"}
-"""Public methods that a `FileStore` has under another name."""
-
-
-def open_store(backend: Any, context: MountContext) -> FileStore:
-    """Return the store of a backend, ours or foreign, for one run of a node.
-
-    Methods that a subclass of one of our backends overrides replace those of the store.
-    """
-    if not isinstance(backend, PublicMethods):
-        return ForeignBackend(backend, context)
-    store = backend.open(context)
-    if not type(backend).overridden:
-        return store
-    wrapped = ForeignBackend(backend.bound_to(store), context)
-    store = copy(store)
-    names = {_STORE_METHODS.get(name, name) for name in type(backend).overridden}
-    if "delete" in names:
-        names.add("delete_copied")  # the store may have a way of its own to delete
-    for name in names:
-        setattr(store, name, getattr(wrapped, name))
-    if "execute" in names:
-        store.capabilities = replace(store.capabilities, executes=True)
-    return store
 
 
 class ForeignBackend(FileStore):

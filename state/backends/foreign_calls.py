@@ -14,7 +14,6 @@ from typing import Any, TypeVar, cast
 
 from langgraph.errors import GraphBubbleUp
 
-from langgraph_filesystem.state.backends.file_store import ThreadFiles
 from langgraph_filesystem.state.backends.public import CHANGING_METHODS
 from langgraph_filesystem.state.errors import (
     BackendFailed,
@@ -29,7 +28,7 @@ from langgraph_filesystem.state.errors import (
     TextNotUnique,
     Unsupported,
 )
-from langgraph_filesystem.state.files import checked_update
+from langgraph_filesystem.state.files import ThreadFiles, checked_update
 from langgraph_filesystem.state.io import change_in_thread, in_own_thread, in_thread, is_sync
 from langgraph_filesystem.state.paths import ancestors
 from langgraph_filesystem.state.text import Note, PathPart

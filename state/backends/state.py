@@ -11,8 +11,6 @@ from langgraph_filesystem.state.backends.file_store import (
     Kind,
     MountContext,
     Query,
-    ThreadFiles,
-    digest_of,
 )
 from langgraph_filesystem.state.backends.protocol import (
     DeleteResult,
@@ -44,7 +42,14 @@ from langgraph_filesystem.state.errors import (
     NotDirectory,
     Unsupported,
 )
-from langgraph_filesystem.state.files import FileData, FileEdit, Files, file_bytes
+from langgraph_filesystem.state.files import (
+    FileData,
+    FileEdit,
+    Files,
+    ThreadFiles,
+    digest_of,
+    file_bytes,
+)
 from langgraph_filesystem.state.globs import compile_glob
 from langgraph_filesystem.state.io import in_thread
 from langgraph_filesystem.state.paths import ancestors, normalize_path

@@ -18,7 +18,6 @@ from langgraph_filesystem.state.backends.file_store import (
     Inventory,
     Kind,
     Query,
-    digest_of,
 )
 from langgraph_filesystem.state.backends.journal import Change
 from langgraph_filesystem.state.backends.objects.errors import ChangedMeanwhile
@@ -60,6 +59,7 @@ from langgraph_filesystem.state.errors import (
     IsDirectory,
     NotDirectory,
 )
+from langgraph_filesystem.state.files import digest_of
 from langgraph_filesystem.state.globs import compile_glob
 from langgraph_filesystem.state.io import in_thread, is_sync
 from langgraph_filesystem.state.paths import is_within, normalize_path

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from langgraph_filesystem.state.backends.file_store import Query, digest_of
+from langgraph_filesystem.state.backends.file_store import Query
 from langgraph_filesystem.state.backends.objects.errors import ChangedMeanwhile
 from langgraph_filesystem.state.backends.objects.objects import (
     Blob,
@@ -24,6 +24,7 @@ from langgraph_filesystem.state.errors import (
     IsDirectory,
     NotText,
 )
+from langgraph_filesystem.state.files import digest_of
 from langgraph_filesystem.state.io import in_thread
 from langgraph_filesystem.state.text import Note, PathPart, join_notes
 

@@ -9,14 +9,8 @@ import pytest
 from deepagents.backends import FilesystemBackend, LocalShellBackend
 
 from langgraph_filesystem import StateBackend
-from langgraph_filesystem.state.backends.file_store import (
-    FileStore,
-    MountContext,
-    Query,
-    ThreadFiles,
-    digest_of,
-)
-from langgraph_filesystem.state.backends.foreign import ForeignBackend, open_store
+from langgraph_filesystem.state.backends.file_store import FileStore, MountContext, Query
+from langgraph_filesystem.state.backends.foreign import ForeignBackend
 from langgraph_filesystem.state.backends.protocol import (
     ExecuteResponse,
     FileInfo,
@@ -43,7 +37,9 @@ from langgraph_filesystem.state.errors import (
     TextNotUnique,
     Unsupported,
 )
+from langgraph_filesystem.state.files import ThreadFiles, digest_of
 from langgraph_filesystem.state.text import PathPart
+from langgraph_filesystem.state.workspace.mounts import open_store
 from langgraph_filesystem.testing import Applied, BackendConformance, Driven
 from tests.nodes.backends import Broken, PlainShell, Shelf, Shell
 from tests.state.backends.foreigners import KINDS, RUNS, Run
