@@ -13,8 +13,7 @@ from langgraph_filesystem.nodes.answers import valid
 from langgraph_filesystem.nodes.calls import answer_id, calls_something
 from langgraph_filesystem.nodes.models import Models
 from langgraph_filesystem.nodes.node import Edge, Node, invoke
-from langgraph_filesystem.nodes.operation import Operation
-from langgraph_filesystem.nodes.operations import tool_schemas
+from langgraph_filesystem.nodes.operations import Operation, tool_schemas
 from langgraph_filesystem.nodes.prompt import filesystem_prompt, system_message
 from langgraph_filesystem.nodes.settings import Settings, chosen, offered_by
 from langgraph_filesystem.state.backends.file_store import FileStore

@@ -1,21 +1,19 @@
 """What every operation node does around its operation, once for all of them."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.runtime import Runtime
-from pydantic import ValidationError
 
-from langgraph_filesystem.nodes.answers import MAX_CHARACTERS, Answer, Arguments, error_reply, reply
+from langgraph_filesystem.nodes.answers import MAX_CHARACTERS, Answer, error_reply, reply
 from langgraph_filesystem.nodes.calls import Call, last_ai_message, open_calls
 from langgraph_filesystem.nodes.node import Node
 from langgraph_filesystem.nodes.once import Once
+from langgraph_filesystem.nodes.operations import Operation
 from langgraph_filesystem.nodes.settings import Settings
-from langgraph_filesystem.state.errors import FilesystemError, InvalidCall
+from langgraph_filesystem.state.errors import FilesystemError
 from langgraph_filesystem.state.files import ThreadFiles
 from langgraph_filesystem.state.io import attempt
 from langgraph_filesystem.state.langgraph_internals import read_channels
@@ -23,42 +21,7 @@ from langgraph_filesystem.state.text import PathPart
 from langgraph_filesystem.state.workspace.seen import Seen
 from langgraph_filesystem.state.workspace.workspace import Limits, Workspace
 
-__all__ = ("Operation", "calls_of_task", "open_workspace", "operation_node")
-
-
-@dataclass(frozen=True)
-class Operation:
-    """One operation of the filesystem: a tool for the model and a node of the graph."""
-
-    name: str
-    schema: type[Arguments]
-    act: Callable[[Any, Workspace], Awaitable[Answer | None]]
-    """`None` for an answer leaves the call open: it comes again when its changes are stored."""
-    changes: bool
-    """Whether it changes files."""
-    is_bounded: bool = True
-    """Whether it limits the size of its answers itself; else `evict` does."""
-
-    def parse(self, args: object) -> Any:
-        """Return the checked arguments, or raise an error that says what to fix."""
-        if not isinstance(args, dict):
-            raise InvalidCall(f"The arguments of `{self.name}` must be a JSON object.")
-        try:
-            return self.schema.model_validate(args)
-        except ValidationError as error:
-            raise InvalidCall(_explained(self, error)) from None
-
-    def paths(self, args: Any) -> tuple[str, ...]:
-        """Return the paths that a call works on."""
-        fields = ("file_path", "path", "source", "destination")
-        return tuple(getattr(args, name) for name in fields if hasattr(args, name))
-
-    def tool(self, description: str | None = None) -> dict[str, Any]:
-        """Return the schema in the form that every chat model's `bind_tools` takes."""
-        tool = convert_to_openai_tool(self.schema)
-        function = {**tool["function"], "name": self.name}
-        function["description"] = description or " ".join((self.schema.__doc__ or "").split())
-        return {"type": "function", "function": function}
+__all__ = ("calls_of_task", "open_workspace", "operation_node")
 
 
 def operation_node(operation: Operation, built: Settings) -> Node:
@@ -141,14 +104,3 @@ def _progress(name: str, call: Call, runtime: Runtime[Any]) -> Callable[[dict[st
         runtime.stream_writer({"operation": name, "call": call.id, **event})
 
     return report
-
-
-def _explained(operation: Operation, error: ValidationError) -> str:
-    problems = []
-    for problem in error.errors(include_url=False, include_context=False, include_input=False)[:5]:
-        place = ".".join(map(str, problem["loc"]))[:100] or "arguments"
-        problems.append(f"`{place}`: {problem['msg']}")
-    fields = ", ".join(operation.schema.model_fields)
-    return (
-        f"The arguments of `{operation.name}` are wrong: {'; '.join(problems)}. It takes: {fields}."
-    )

@@ -1,8 +1,13 @@
 """The operations: each a schema that the model sees and a function that answers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import ValidationError
+
+from langgraph_filesystem.nodes.answers import Answer, Arguments
 from langgraph_filesystem.nodes.delete import Delete, delete
 from langgraph_filesystem.nodes.edit_file import EditFile, edit_file
 from langgraph_filesystem.nodes.execute import Execute, execute
@@ -10,11 +15,47 @@ from langgraph_filesystem.nodes.glob import Glob, glob
 from langgraph_filesystem.nodes.grep import Grep, grep
 from langgraph_filesystem.nodes.ls import Ls, ls
 from langgraph_filesystem.nodes.move import Move, move
-from langgraph_filesystem.nodes.operation import Operation
 from langgraph_filesystem.nodes.read_file import ReadFile, read_file
 from langgraph_filesystem.nodes.write_file import WriteFile, write_file
+from langgraph_filesystem.state.errors import InvalidCall
+from langgraph_filesystem.state.workspace.workspace import Workspace
 
-__all__ = ("OPERATIONS", "chosen_operations", "tool_schemas")
+__all__ = ("OPERATIONS", "Operation", "chosen_operations", "tool_schemas")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of the filesystem: a tool for the model and a node of the graph."""
+
+    name: str
+    schema: type[Arguments]
+    act: Callable[[Any, Workspace], Awaitable[Answer | None]]
+    """`None` for an answer leaves the call open: it comes again when its changes are stored."""
+    changes: bool
+    """Whether it changes files."""
+    is_bounded: bool = True
+    """Whether it limits the size of its answers itself; else `evict` does."""
+
+    def parse(self, args: object) -> Any:
+        """Return the checked arguments, or raise an error that says what to fix."""
+        if not isinstance(args, dict):
+            raise InvalidCall(f"The arguments of `{self.name}` must be a JSON object.")
+        try:
+            return self.schema.model_validate(args)
+        except ValidationError as error:
+            raise InvalidCall(_explained(self, error)) from None
+
+    def paths(self, args: Any) -> tuple[str, ...]:
+        """Return the paths that a call works on."""
+        fields = ("file_path", "path", "source", "destination")
+        return tuple(getattr(args, name) for name in fields if hasattr(args, name))
+
+    def tool(self, description: str | None = None) -> dict[str, Any]:
+        """Return the schema in the form that every chat model's `bind_tools` takes."""
+        tool = convert_to_openai_tool(self.schema)
+        function = {**tool["function"], "name": self.name}
+        function["description"] = description or " ".join((self.schema.__doc__ or "").split())
+        return {"type": "function", "function": function}
 
 
 OPERATIONS: Mapping[str, Operation] = {
@@ -59,3 +100,14 @@ def tool_schemas(
         if where_commands_run and function["name"] == "execute" and "execute" not in own:
             function["description"] += f" {where_commands_run}"
     return tools
+
+
+def _explained(operation: Operation, error: ValidationError) -> str:
+    problems = []
+    for problem in error.errors(include_url=False, include_context=False, include_input=False)[:5]:
+        place = ".".join(map(str, problem["loc"]))[:100] or "arguments"
+        problems.append(f"`{place}`: {problem['msg']}")
+    fields = ", ".join(operation.schema.model_fields)
+    return (
+        f"The arguments of `{operation.name}` are wrong: {'; '.join(problems)}. It takes: {fields}."
+    )
