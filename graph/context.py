@@ -1,4 +1,4 @@
-"""The configuration of an assistant of the deployed graph, in Studio or by the API."""
+"""What an assistant of the deployed graph can be configured with, in Studio or by the API."""
 
 import os
 from collections.abc import Mapping
@@ -11,24 +11,24 @@ from langgraph_filesystem.nodes.choices import Choices
 __all__ = ("AgentContext", "check_context", "permitted_roots")
 
 _NOT_CONTEXT = frozenset({"thread_id", "run_id", "assistant_id", "graph_id"})
-"""Keys of LangGraph itself, in the place where older clients put their context."""
+"""What LangGraph itself keeps where older clients put their context."""
 
 
 class AgentContext(Choices):
-    """The settings of an assistant, or of a single run, of the deployed graph."""
+    """What assistants, and single runs, of the deployed graph choose."""
 
     root: str = Field(
         default="",
         title="Root directory",
-        description="Directory of the server to mount at `/workspace/`: one of those that the "
-        "deployment allows. Empty to keep `/workspace/` in the thread.",
+        description="Directory of the server that is mounted at `/workspace/`, one of those that "
+        "the deployment permits. Empty to keep `/workspace/` in the thread.",
         json_schema_extra={"langgraph_nodes": ["router"]},
     )
     user_id: str = Field(
         default="",
         title="User",
-        description="The user whose memories are at `/memories/`. Ignored if the server "
-        "authenticates its users: then it is the user who is signed in.",
+        description="Whose memories are mounted at `/memories/`. Where the server authenticates "
+        "its users, it is the user who is signed in, whatever is given here.",
         max_length=200,
         json_schema_extra={"langgraph_nodes": ["router"]},
     )
@@ -38,32 +38,32 @@ class AgentContext(Choices):
     def _permitted(cls, root: str) -> str:
         if root and root not in permitted_roots():
             raise ValueError(
-                f"this deployment does not allow {root!r}; the environment variable "
-                "LANGGRAPH_FILESYSTEM_ROOTS lists the directories that it allows"
+                f"this deployment does not permit {root!r}; the roots that it permits are listed "
+                "in the environment variable LANGGRAPH_FILESYSTEM_ROOTS"
             )
         return root
 
 
 def permitted_roots() -> list[str]:
-    """Return the directories that assistants may choose, separated as in `PATH`."""
+    """Return the directories that assistants may choose: listed as in `PATH`, none by default."""
     listed = os.environ.get("LANGGRAPH_FILESYSTEM_ROOTS", "").split(os.pathsep)
     return [root for root in listed if root]
 
 
 def check_context(context: Mapping[str, Any] | None) -> None:
-    """Raise for unknown keys and invalid values.
+    """Raise for what is not known or wrong, and say what it is.
 
-    A server silently drops keys that are not in the schema, so a misspelt key would have no
-    effect.
+    A server drops what it does not find in the schema without a word: a misspelt name would look as
+    if it had no effect.
     """
-    given = {key: value for key, value in (context or {}).items() if not _is_langgraph_key(key)}
+    given = {key: value for key, value in (context or {}).items() if not _is_langgraphs(key)}
     try:
         AgentContext.model_validate(given)
     except ValidationError as error:
         raise ValueError(_explained(error)) from None
 
 
-def _is_langgraph_key(key: str) -> bool:
+def _is_langgraphs(key: str) -> bool:
     return key in _NOT_CONTEXT or key.startswith(("__", "langgraph_", "checkpoint"))
 
 
@@ -75,4 +75,4 @@ def _explained(error: ValidationError) -> str:
         place = ".".join(map(str, problem["loc"]))
         problems.append(f"`{place}`: {reason.removeprefix('Value error, ')}")
     known = ", ".join(AgentContext.model_fields)
-    return f"The context is invalid: {'; '.join(problems)}. It takes: {known}."
+    return f"The context is wrong: {'; '.join(problems)}. It takes: {known}."

@@ -1,12 +1,12 @@
-"""The deployed graph, compiled without checkpointer and store, which the server brings.
+"""The graph that is deployed: compiled without checkpointer and store, which the server brings.
 
-- `/` is in the thread, `/memories/` in the store, separate for each user.
-- `/workspace/` exists if `LANGGRAPH_FILESYSTEM_ROOTS` lists directories of the server, separated as
-  in `PATH`. It is the directory that the context of a run names, or else in the thread.
+- `/` is kept in the thread, `/memories/` in the store, for each user.
+- `/workspace/` is there if `LANGGRAPH_FILESYSTEM_ROOTS` lists directories of the server, separated
+  as in `PATH`: the one that the context of a run names, or else the thread.
 - `LANGGRAPH_FILESYSTEM_MODEL` names the model, such as `openai:gpt-5`. Without it the graph runs on
   `CommandModel`: everything can be tried with no key and no network.
 
-`context.py` has the settings of assistants.
+`context.py` says what assistants can choose.
 """
 
 import os
@@ -40,7 +40,7 @@ def chosen_model() -> str | BaseChatModel:
 
 
 def memories_of(runtime: Runtime[Any]) -> Namespace:
-    """Return the namespace of memories: one per user, the same for all assistants."""
+    """Return where memories are: one place for each user, whichever assistant is asked."""
     server = runtime.server_info
     if server is not None:
         runtime = runtime.override(server_info=replace(server, assistant_id=""))
@@ -48,7 +48,7 @@ def memories_of(runtime: Runtime[Any]) -> Namespace:
 
 
 def mounted() -> dict[str, Any]:
-    """Return the mounts of the deployed graph."""
+    """Return what is mounted where."""
     mounts: dict[str, Any] = {"/": StateBackend(), "/memories": StoreBackend(memories_of)}
     if roots := permitted_roots():
         mounts["/workspace"] = _workspace(roots)
@@ -56,12 +56,12 @@ def mounted() -> dict[str, Any]:
 
 
 def _workspace(roots: list[str]) -> Callable[[Runtime[Any]], Any]:
-    # Opened when the server starts, so that a missing directory is noticed then.
+    # Opened when the server starts: a root that is not there should be noticed then.
     disks = {root: FilesystemBackend(root) for root in roots}
     thread = StateBackend()
 
     def workspace(runtime: Runtime[Any]) -> Any:
-        """Return the directory that the run chose, or else the files of the thread."""
+        """Return the directory that the run chose, or else the thread."""
         root = runtime.context.root if isinstance(runtime.context, AgentContext) else ""
         return disks[root] if root else thread
 
@@ -71,7 +71,7 @@ def _workspace(roots: list[str]) -> Callable[[Runtime[Any]], Any]:
 graph = create_filesystem_agent(
     chosen_model(),
     mounts=mounted(),
-    # None of the mounts runs commands, which the builder can't know of a factory.
+    # No mount of these runs commands; of one that is made for a run the builder can't know.
     operations=[name for name in OPERATIONS if name != "execute"],
     context_schema=AgentContext,
     name="filesystem",
@@ -79,7 +79,7 @@ graph = create_filesystem_agent(
 
 
 def agent(runtime: ServerRuntime[Any]) -> CompiledStateGraph[Any, Any, Any, Any]:
-    """Check the context of the run, and return the graph, which is always the same one."""
+    """Return the graph to the server, always the same one, if the context of the run is right."""
     if execution := runtime.execution_runtime:
         check_context(execution.context)
     return graph

@@ -126,8 +126,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"model": "nonsense"}, "The model 'nonsense' can't be used"),
     ({"model": 5}, "`model`: Input should be a valid string"),
     ({"system_prompt": ["x"]}, "`system_prompt`: Input should be a valid string"),
-    ({"root": "/"}, "`root`: this deployment does not allow '/'"),
-    ({"root": "../root-one"}, "`root`: this deployment does not allow"),
+    ({"root": "/"}, "`root`: this deployment does not permit '/'"),
+    ({"root": "../root-one"}, "`root`: this deployment does not permit"),
     ({"user_id": "x" * 201}, "`user_id`: String should have at most 200 characters"),
 ]
 
