@@ -96,8 +96,8 @@ def test_lines_together_are_one_message_and_comments_are_none() -> None:
         ('ls a"b', 'Line 1, `ls a"b`: a quote `"` is not closed.'),
         (
             "write_file /a <<END\nhi",
-            "Line 1, `write_file /a <<END`: no line `END` ends its text. "
-            "Quote `<<` to have it as a word.",
+            "Line 1, `write_file /a <<END`: there is no line `END` to end the "
+            "text. Quote `<<` to use it as a word.",
         ),
         ("ls a b", "Line 1, `ls a b`: `b` is one word too many. Quote text with spaces."),
         ("ls --path", "Line 1, `ls --path`: `--path` needs a value."),
