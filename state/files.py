@@ -97,7 +97,8 @@ def merge_updates(
     """Return one update that does what the two do one after the other.
 
     A file that is written again after it was deleted must say when it was created, as those of
-    backends do: the time of the deleted one would come back otherwise.
+    backends do: the time of the deleted one would come back otherwise. An edit before a write of
+    the whole file is dropped, so it can't become a conflict: its author has replaced its result.
     """
     merged = dict(one)
     for path, write in other.items():
@@ -231,17 +232,20 @@ def _edited(path: str, old: FileData | None, write: FileEdit) -> Files:
     """Return the file after an edit, and a file below `/conflicts/` for each part that fails."""
     if old is None or old.get("encoding", "utf-8") != "utf-8":
         # It was text when the edit was made: another branch has deleted or replaced it.
-        return dict(_conflict(path, edit, write) for edit in write["edits"])
+        return dict(_conflict(path, edit) for edit in write["edits"])
     content, rejected = apply_edits(old["content"], write["edits"])
     new = old.copy()
     new["content"] = content
     if "modified_at" in write:
         new["modified_at"] = write["modified_at"]
-    return {path: new, **dict(_conflict(path, edit, write) for edit in rejected)}
+    return {path: new, **dict(_conflict(path, edit) for edit in rejected)}
 
 
-def _conflict(path: str, edit: Edit, write: FileEdit) -> tuple[str, FileData]:
-    """Return a file that tells of an edit that did not fit; its name follows from the edit."""
+def _conflict(path: str, edit: Edit) -> tuple[str, FileData]:
+    """Return a file that tells of an edit that did not fit; all of it follows from the edit.
+
+    It has no times: those of several writes that are merged into one are not known.
+    """
     content = (
         f"This edit of {path} did not fit any more, because the file was changed in parallel.\n"
         f"Call: {edit.get('call', 'unknown')}\n"
@@ -249,11 +253,8 @@ def _conflict(path: str, edit: Edit, write: FileEdit) -> tuple[str, FileData]:
         f"\n<<<<<<< old text\n{edit['old']}\n=======\n{edit['new']}\n>>>>>>> new text\n"
     )
     digest = hashlib.sha256(f"{path}\0{content}".encode()).hexdigest()[:12]
-    name = path.rpartition("/")[2][:100]
-    file = FileData(content=content, encoding="utf-8")
-    if "modified_at" in write:
-        file["created_at"] = file["modified_at"] = write["modified_at"]
-    return f"{CONFLICTS}/{name}-{digest}.txt", file
+    name = path.rpartition("/")[2].encode()[:100].decode(errors="ignore")
+    return f"{CONFLICTS}/{name}-{digest}.txt", FileData(content=content, encoding="utf-8")
 
 
 def _with_birth(write: FileData, old: FileData | None) -> FileData:
