@@ -14,12 +14,17 @@ from langgraph_filesystem.nodes.calls import answer_id, calls_something
 from langgraph_filesystem.nodes.models import Models
 from langgraph_filesystem.nodes.node import Edge, Node, invoke
 from langgraph_filesystem.nodes.operations import Operation, tool_schemas
-from langgraph_filesystem.nodes.prompt import filesystem_prompt, system_message
+from langgraph_filesystem.nodes.prompt import (
+    CONFLICTS_SECTION,
+    filesystem_prompt,
+    system_message,
+)
 from langgraph_filesystem.nodes.settings import Settings, chosen, offered_by
 from langgraph_filesystem.state.backends.file_store import FileStore
 from langgraph_filesystem.state.errors import FilesystemError
-from langgraph_filesystem.state.files import ThreadFiles
+from langgraph_filesystem.state.files import CONFLICTS, Files, ThreadFiles
 from langgraph_filesystem.state.io import attempt
+from langgraph_filesystem.state.langgraph_internals import read_channels
 from langgraph_filesystem.state.workspace.mounts import Mount
 
 __all__ = ("after_model", "model_node")
@@ -53,7 +58,8 @@ def model_node(
         prompt = choices.system_prompt or system_prompt
         bound = bound_models.get(choices.model, model, offered, prompt)
         messages = state["messages"]
-        answer = await invoke(bound.model, [*bound.system, *messages], config)
+        system = _with_conflicts(bound.system, read_channels(config, "files").get("files"))
+        answer = await invoke(bound.model, [*system, *messages], config)
         return {"messages": [_storable(answer, messages)]}
 
     return Node("model", act)
@@ -63,7 +69,7 @@ class _BoundModel(NamedTuple):
     """A model with its operations bound, and what it is told before the conversation."""
 
     model: Runnable[Any, Any]
-    system: list[AnyMessage]
+    system: SystemMessage | None
 
 
 class _BoundModels:
@@ -107,7 +113,17 @@ class _BoundModels:
         )
         system = system_message(prompt, section)
         bound: Runnable[Any, Any] = model.bind_tools(schemas) if schemas else model
-        return _BoundModel(bound, [system] if system else [])
+        return _BoundModel(bound, system)
+
+
+def _with_conflicts(system: SystemMessage | None, files: Files | None) -> list[AnyMessage]:
+    """Return the system message, which tells of edits that did not fit while there are any."""
+    if system is None:
+        return []
+    start = f"{CONFLICTS}/"
+    has_any = any(path.startswith(start) for path in files or ())
+    told = system_message(system, CONFLICTS_SECTION) if has_any else None
+    return [told or system]
 
 
 def after_model(end: str) -> Edge:

@@ -4,10 +4,16 @@ from collections.abc import Collection, Sequence
 
 from langchain_core.messages import SystemMessage
 
+from langgraph_filesystem.state.files import CONFLICTS
 from langgraph_filesystem.state.paths import is_within
 from langgraph_filesystem.state.workspace.mounts import Mount, Mounts
 
-__all__ = ("filesystem_prompt", "system_message", "where_commands_run")
+__all__ = ("CONFLICTS_SECTION", "filesystem_prompt", "system_message", "where_commands_run")
+
+CONFLICTS_SECTION = f"""\
+`{CONFLICTS}/` holds edits that did not fit because files were changed in parallel: read them, \
+redo what is still needed, then delete them."""
+"""What the model is told while there are any."""
 
 _INTRODUCTION = """\
 ## Files
@@ -71,10 +77,10 @@ def where_commands_run(mounts: Mounts) -> str:
     if shell is None or shell.capabilities is None:
         return ""
     here, root = shell.prefix, shell.capabilities.command_root
-    others = "" if here == "/" else " They don't see your other files."
-    hidden = mounts.below(here)
-    if hidden:
-        others += f" They don't see {_listed(hidden)}."
+    unseen = ["your other files"] if here != "/" else []
+    if hidden := mounts.below(here):
+        unseen.append(_listed(hidden))
+    others = f" They don't see {', nor '.join(unseen)}." if unseen else ""
     if root is None:
         # A backend made by others does not say how its commands name files.
         return "" if here == "/" else f"Commands see only the files of `{here}/`.{others}"
@@ -82,6 +88,8 @@ def where_commands_run(mounts: Mounts) -> str:
         start = "" if here == "/" else f"Commands start in `{here}`. "
         return f"{start}Commands find files at the same paths as the other operations.{others}"
     example = f"{here.rstrip('/')}/src/a.py"
+    if root == "/":
+        return f"Commands know `{example}` as `/src/a.py`.{others}"
     return (
         f"Commands start in `{here}`, but know it under another path: use relative paths there, "
         f"`src/a.py` for `{example}`.{others}"

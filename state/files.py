@@ -100,6 +100,8 @@ def merge_updates(
 
     A file that is written again after it was deleted needs its own `created_at`, which backends
     set: otherwise it would get that of the deleted file.
+    An edit before a write of the whole file is dropped and never becomes a conflict: its author
+    has replaced its result.
     """
     merged = dict(one)
     for path, write in other.items():
@@ -262,17 +264,20 @@ def _edited(path: str, old: FileData | None, write: FileEdit) -> Files:
     """Return the file after an edit, and a file below `/conflicts/` for each part that fails."""
     if old is None or old.get("encoding", "utf-8") != "utf-8":
         # It was text when the edit was made: another branch has deleted or replaced it.
-        return dict(_conflict(path, edit, write) for edit in write["edits"])
+        return dict(_conflict(path, edit) for edit in write["edits"])
     content, rejected = apply_edits(old["content"], write["edits"])
     new = old.copy()
     new["content"] = content
     if "modified_at" in write:
         new["modified_at"] = write["modified_at"]
-    return {path: new, **dict(_conflict(path, edit, write) for edit in rejected)}
+    return {path: new, **dict(_conflict(path, edit) for edit in rejected)}
 
 
-def _conflict(path: str, edit: Edit, write: FileEdit) -> tuple[str, FileData]:
-    """Return the path and the file for an edit that could not be applied."""
+def _conflict(path: str, edit: Edit) -> tuple[str, FileData]:
+    """Return the path and the file for an edit that could not be applied.
+
+    It has no times, because those of several merged writes are not known.
+    """
     content = (
         f"This edit of {path} could not be applied, because the file was changed in parallel.\n"
         f"Call: {edit.get('call', 'unknown')}\n"
@@ -280,11 +285,8 @@ def _conflict(path: str, edit: Edit, write: FileEdit) -> tuple[str, FileData]:
         f"\n<<<<<<< old text\n{edit['old']}\n=======\n{edit['new']}\n>>>>>>> new text\n"
     )
     digest = hashlib.sha256(f"{path}\0{content}".encode()).hexdigest()[:12]
-    name = path.rpartition("/")[2][:100]
-    file = FileData(content=content, encoding="utf-8")
-    if "modified_at" in write:
-        file["created_at"] = file["modified_at"] = write["modified_at"]
-    return f"{CONFLICTS}/{name}-{digest}.txt", file
+    name = path.rpartition("/")[2].encode()[:100].decode(errors="ignore")
+    return f"{CONFLICTS}/{name}-{digest}.txt", FileData(content=content, encoding="utf-8")
 
 
 def _keep_created_at(write: FileData, old: FileData | None) -> FileData:

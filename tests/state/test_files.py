@@ -19,6 +19,7 @@ from langgraph_filesystem.state.files import (
     merge_files,
     merge_updates,
 )
+from langgraph_filesystem.state.paths import normalize_path
 
 times = st.sampled_from(["2025-01-01T00:00:00+00:00", "2026-02-02T00:00:00+00:00"])
 contents = st.text(st.sampled_from("ab\n\ré\ufeff"), max_size=8)
@@ -89,6 +90,14 @@ def test_writes_that_are_replayed_from_json_merge_the_same(
     assert merge_files(left, json.loads(json.dumps(xs))) == merge_files(left, xs)
 
 
+def conflicts(files: Files) -> dict[str, str]:
+    return {path: file["content"] for path, file in files.items() if "/conflicts/" in path}
+
+
+def ordinary(files: Files) -> Files:
+    return {path: file for path, file in files.items() if "/conflicts/" not in path}
+
+
 def whole(update: Any) -> Any:
     """Return an update as a backend writes it: a file says when it was created."""
     return {
@@ -127,7 +136,15 @@ def test_two_updates_merged_into_one_do_what_they_do_one_after_the_other(
     left: Files, one: Any, other: Any
 ) -> None:
     before = copy.deepcopy((one, other))
-    assert merge_files(left, [merge_updates(one, other)]) == merge_files(left, [one, other])
+    merged, in_turn = (
+        merge_files(left, [merge_updates(one, other)]),
+        merge_files(left, [one, other]),
+    )
+    assert ordinary(merged) == ordinary(in_turn)
+    # An edit whose result the same branch has replaced is no conflict.
+    assert conflicts(merged).items() <= conflicts(in_turn).items()
+    if all(write is not None and "edits" in write for write in other.values()):
+        assert merged == in_turn
     assert (one, other) == before
 
 
@@ -136,7 +153,7 @@ def test_any_number_of_updates_merges_into_one(left: Files, xs: list[Any]) -> No
     merged: Any = {}
     for update in xs:
         merged = merge_updates(merged, update)
-    assert merge_files(left, [merged]) == merge_files(left, xs)
+    assert ordinary(merge_files(left, [merged])) == ordinary(merge_files(left, xs))
 
 
 @given(files, backend_updates)
@@ -189,12 +206,65 @@ def test_an_edit_is_applied_and_dated() -> None:
     }
 
 
-def test_an_edit_of_nothing_or_of_bytes_changes_nothing() -> None:
-    edit: Any = {"edits": [{"old": "Y", "new": "Z"}], "modified_at": "n"}
-    left: Files = {"/b": {"content": "YQ==", "encoding": "base64"}}
-    assert merge_files(left, [{"/a": edit, "/b": edit}]) == left
-    merged = merge_updates({"/b": left["/b"]}, {"/b": edit})
-    assert merged == {"/b": left["/b"]}
+LEFT: Files = {
+    "/d/a": {"content": "one two one"},
+    "/raw": {"content": "YQ==", "encoding": "base64"},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "more"),
+    [
+        ("/d/a", "three", {}),  # it is missing
+        ("/d/a", "one", {}),  # it is not unique
+        ("/gone", "one", {}),
+        ("/gone", "one", {"replace_all": True, "call": "call-1"}),
+        ("/raw", "Y", {}),
+        ("/d/a", "", {}),
+    ],
+)
+def test_an_edit_that_does_not_fit_is_kept_as_a_file(path: str, old: str, more: Any) -> None:
+    edit: Any = {"edits": [{"old": old, "new": "NEW\n", **more}], "modified_at": "n"}
+    merged = merge_files(LEFT, [{path: edit}])
+    assert {p: merged[p]["content"] for p in LEFT} == {p: LEFT[p]["content"] for p in LEFT}
+    [(name, text)] = conflicts(merged).items()
+    assert name.startswith(f"/conflicts/{path.rpartition('/')[2]}-")
+    assert text.startswith(f"This edit of {path} did not fit any more")
+    assert f"\nCall: {more.get('call', 'unknown')}\n" in text
+    assert f"\nEvery occurrence: {'yes' if more.get('replace_all') else 'no'}\n" in text
+    assert f"<<<<<<< old text\n{old}\n=======\nNEW\n\n>>>>>>> new text\n" in text
+    again = merge_files(merged, [{path: edit}])
+    assert conflicts(again) == conflicts(merged)
+    assert merge_files(merged, [{name: None}]).keys() == LEFT.keys()
+
+
+def test_the_edits_of_a_write_that_fit_are_made_beside_one_that_does_not() -> None:
+    edits: Any = [{"old": "two", "new": "2"}, {"old": "no", "new": "x"}, {"old": "2", "new": "3"}]
+    merged = merge_files(LEFT, [{"/d/a": {"edits": edits}}])
+    assert merged["/d/a"]["content"] == "one 3 one"
+    assert len(conflicts(merged)) == 1
+
+
+def test_two_edits_that_don_t_fit_are_two_files() -> None:
+    writes: Any = [
+        {"/d/a": {"edits": [{"old": "no", "new": "x"}, {"old": "no", "new": "y"}]}},
+        {"/d/b": {"edits": [{"old": "no", "new": "x"}]}},
+        {"/d/a": {"edits": [{"old": "no", "new": "x", "call": "another"}]}},
+    ]
+    assert len(conflicts(merge_files(LEFT, writes))) == 4
+
+
+def test_the_path_of_a_conflict_can_be_read() -> None:
+    long: Any = {f"/{'é' * 127}": {"edits": [{"old": "no", "new": "x"}]}}
+    [path] = merge_files({}, [long])
+    assert normalize_path(path) == path
+
+
+def test_a_whole_file_wins_over_what_was_there() -> None:
+    edit: Any = {"edits": [{"old": "one", "new": "1", "replace_all": True}]}
+    merged = merge_files(LEFT, [{"/d/a": edit}, {"/d/a": "whole"}, {"/d/a": "last"}])
+    assert merged["/d/a"]["content"] == "last"
+    assert conflicts(merged) == {}
 
 
 def test_edits_of_parallel_branches_both_land() -> None:
