@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     )
     from langgraph_filesystem.command_model import CommandModel
     from langgraph_filesystem.guard import guarded
-    from langgraph_filesystem.nodes.choices import Choices
+    from langgraph_filesystem.nodes.settings import Choices
     from langgraph_filesystem.persistence.postgres import aopen_postgres, open_postgres
     from langgraph_filesystem.persistence.prune import aprune, prune
     from langgraph_filesystem.persistence.sqlite import aopen_sqlite, open_sqlite
@@ -67,7 +67,7 @@ __all__ = (
 )
 
 _HOMES = {
-    "Choices": "nodes.choices",
+    "Choices": "nodes.settings",
     "CommandModel": "command_model",
     "CompositeBackend": "state.workspace.composite",
     "FileData": "state.files",

@@ -18,15 +18,14 @@ from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.answers import MAX_CHARACTERS, counted, valid
 from langgraph_filesystem.nodes.calls import unanswered
-from langgraph_filesystem.nodes.choices import offered_by
 from langgraph_filesystem.nodes.node import Edge, Node
 from langgraph_filesystem.nodes.once import Once
 from langgraph_filesystem.nodes.operation import open_workspace
 from langgraph_filesystem.nodes.operations import Operation
-from langgraph_filesystem.nodes.settings import CHARACTERS_PER_TOKEN, Settings
-from langgraph_filesystem.state.backends.file_store import ThreadFiles
-from langgraph_filesystem.state.errors import FileExists, FilesystemError, attempt
-from langgraph_filesystem.state.files import FileData
+from langgraph_filesystem.nodes.settings import CHARACTERS_PER_TOKEN, Settings, offered_by
+from langgraph_filesystem.state.errors import FileExists, FilesystemError
+from langgraph_filesystem.state.files import FileData, ThreadFiles
+from langgraph_filesystem.state.io import attempt
 from langgraph_filesystem.state.langgraph_internals import read_channels
 from langgraph_filesystem.state.paths import is_within
 from langgraph_filesystem.state.workspace.workspace import EVICTED, Workspace

@@ -11,7 +11,6 @@ from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.answers import valid
 from langgraph_filesystem.nodes.calls import answer_id, calls_something
-from langgraph_filesystem.nodes.choices import chosen, offered_by
 from langgraph_filesystem.nodes.models import Models
 from langgraph_filesystem.nodes.node import Edge, Node, invoke
 from langgraph_filesystem.nodes.operations import Operation, tool_schemas
@@ -20,10 +19,11 @@ from langgraph_filesystem.nodes.prompt import (
     filesystem_prompt,
     system_message,
 )
-from langgraph_filesystem.nodes.settings import Settings
-from langgraph_filesystem.state.backends.file_store import FileStore, ThreadFiles
-from langgraph_filesystem.state.errors import FilesystemError, attempt
-from langgraph_filesystem.state.files import CONFLICTS, Files
+from langgraph_filesystem.nodes.settings import Settings, chosen, offered_by
+from langgraph_filesystem.state.backends.file_store import FileStore
+from langgraph_filesystem.state.errors import FilesystemError
+from langgraph_filesystem.state.files import CONFLICTS, Files, ThreadFiles
+from langgraph_filesystem.state.io import attempt
 from langgraph_filesystem.state.langgraph_internals import read_channels
 from langgraph_filesystem.state.workspace.mounts import Mount
 

@@ -2,8 +2,8 @@
 
 from langchain_core.language_models import BaseChatModel
 
-from langgraph_filesystem.state.errors import FilesystemError, attempt
-from langgraph_filesystem.state.io import in_thread
+from langgraph_filesystem.state.errors import FilesystemError
+from langgraph_filesystem.state.io import attempt, in_thread
 
 __all__ = ("Models", "load_model")
 

@@ -13,8 +13,9 @@ from langgraph_filesystem.nodes.node import Node
 from langgraph_filesystem.nodes.once import Once
 from langgraph_filesystem.nodes.operations import Operation
 from langgraph_filesystem.nodes.settings import Settings
-from langgraph_filesystem.state.backends.file_store import ThreadFiles
-from langgraph_filesystem.state.errors import FilesystemError, attempt
+from langgraph_filesystem.state.errors import FilesystemError
+from langgraph_filesystem.state.files import ThreadFiles
+from langgraph_filesystem.state.io import attempt
 from langgraph_filesystem.state.langgraph_internals import read_channels
 from langgraph_filesystem.state.text import PathPart
 from langgraph_filesystem.state.workspace.seen import Seen

@@ -15,7 +15,8 @@ from langgraph_filesystem.nodes.calls import Call, answer_id
 from langgraph_filesystem.nodes.node import Node, invoke
 from langgraph_filesystem.nodes.operation import calls_of_task
 from langgraph_filesystem.state.channels import check_write
-from langgraph_filesystem.state.errors import FilesystemError, attempt, describe
+from langgraph_filesystem.state.errors import FilesystemError
+from langgraph_filesystem.state.io import attempt, describe
 from langgraph_filesystem.state.langgraph_internals import read_channels
 
 __all__ = ("tools_node",)

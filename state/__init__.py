@@ -1,1 +1,1 @@
-"""What a thread keeps, and where files live."""
+"""The state of a thread, and where its files are stored."""

@@ -1,4 +1,4 @@
-"""Edits as operations: which text is replaced by which, once or everywhere."""
+"""Edits: exact text that is replaced by other text, in one place or everywhere."""
 
 import difflib
 import heapq
@@ -56,16 +56,16 @@ def apply_edits(content: str, edits: Iterable[Edit]) -> tuple[str, list[Edit]]:
 
 
 def edited_size(size: int, planned: PlannedEdit) -> int:
-    """Return how many bytes a file of a size has after an edit, without making the text."""
+    """Return the size of a file in bytes after an edit, without building its text."""
     grown = len(planned.edit["new"].encode()) - len(planned.edit["old"].encode())
     return size + planned.count * grown
 
 
 def plan_edit(path: str, content: str, old: str, new: str, replace_all: bool) -> PlannedEdit:
-    """Return the edit that does what was asked, or raise an error that helps.
+    """Return the edit, or raise an error that says how to fix it.
 
-    Text written with `\\n` matches a file with CRLF line ends and keeps them: such a file gets no
-    line of another kind.
+    Text written with `\\n` also matches in a file with CRLF line ends, and the new text gets CRLF
+    too: a file never ends up with both.
     """
     if not old:
         raise FilesystemError(
@@ -101,7 +101,7 @@ def _with_crlf(text: str) -> str:
 
 
 def _is_crlf(content: str) -> bool:
-    # One letter is looked for forty times as fast as two, and most files have none.
+    # One character is found forty times as fast as two, and most files have no CR.
     return "\r" in content and content.count("\n") == content.count("\r\n") > 0
 
 
@@ -116,17 +116,16 @@ def _places(content: str, old: str) -> str:
 
 
 _LINES_COMPARED = 2_000
-"""Counting the letters of 2,000 lines of 200 characters takes about 0.1 s; more would hold up the
-reply."""
+"""To compare 2,000 lines of 200 characters takes about 0.1 s; more would delay the reply."""
 _LINES_MATCHED = 5
-"""A real comparison takes up to 10 ms where lines are long and of few letters, such as digits: only
-the lines with the most letters in common get one."""
+"""An exact comparison takes up to 10 ms for long lines with few different characters, such as
+digits: only the lines with the most characters in common get one."""
 
 
 def _nearest(content: str, old: str) -> str:
     wanted = next((line.strip() for line in old.split("\n") if line.strip()), "")[:200]
     if not wanted:
-        return "Only white space was given: include more of the text around it."
+        return "It has only white space: include more of the text around it."
     lines = content.split("\n", _LINES_COMPARED)[:_LINES_COMPARED]
     for number, line in enumerate(lines, 1):
         if wanted in line:
@@ -135,14 +134,16 @@ def _nearest(content: str, old: str) -> str:
                 "that follow."
             )
     stripped = [line.strip()[:200] for line in lines]
-    likeness, number = max((_likeness(wanted, stripped[n]), -n) for n in _alike(wanted, stripped))
-    if likeness < 0.5:
+    similarity, number = max(
+        (_similarity(wanted, stripped[n]), -n) for n in _most_alike(wanted, stripped)
+    )
+    if similarity < 0.5:
         return "No line is similar: read the file again."
     return f"The most similar line is {1 - number}: {stripped[-number]!r}."
 
 
-def _alike(wanted: str, lines: list[str]) -> list[int]:
-    """Return the places of the few lines that have the most letters in common with the text."""
+def _most_alike(wanted: str, lines: list[str]) -> list[int]:
+    """Return the indexes of the few lines with the most characters in common with the text."""
     matcher = difflib.SequenceMatcher(b=wanted)
 
     def common(place: int) -> float:
@@ -152,5 +153,5 @@ def _alike(wanted: str, lines: list[str]) -> list[int]:
     return heapq.nlargest(_LINES_MATCHED, range(len(lines)), key=common)
 
 
-def _likeness(wanted: str, line: str) -> float:
+def _similarity(wanted: str, line: str) -> float:
     return difflib.SequenceMatcher(a=line, b=wanted).ratio()

@@ -1,4 +1,4 @@
-"""What can go wrong with files, in words that help a model to go on.
+"""Errors of the filesystem, with messages that tell a model what to do next.
 
 ```
 FilesystemError
@@ -26,11 +26,8 @@ Every message names the path, the reason and the next step. The graph turns each
 error reply; none of them ends a run.
 """
 
-from collections.abc import Awaitable
 from copy import copy
-from typing import Any, Self, TypeVar
-
-from langgraph.errors import GraphBubbleUp
+from typing import Any, Self
 
 from langgraph_filesystem.state.text import Note, PathPart, Rename
 
@@ -54,18 +51,14 @@ __all__ = (
     "TextNotFound",
     "TextNotUnique",
     "Unsupported",
-    "attempt",
-    "describe",
 )
-
-T = TypeVar("T")
 
 
 class FilesystemError(Exception):
-    """Something that a model can be told and can act on.
+    """An error that is reported to the model, which can react to it.
 
-    The message is given in parts. A path in it is a `PathPart`, so that whoever knows the file by
-    another path can rename it: `FilesystemError(PathPart(path), ": is the root.")`.
+    The message is given in parts. A path in it is a `PathPart`, so that it can be renamed for a
+    reader who knows the file by another path: `FilesystemError(PathPart(path), ": is the root.")`.
     """
 
     def __init__(self, *parts: str) -> None:
@@ -88,11 +81,11 @@ class FilesystemError(Exception):
 
 
 class PathRefused(FilesystemError):
-    """The path is not one that this filesystem will ever hold."""
+    """The path is not valid in any filesystem of this package."""
 
     def __init__(self, path: object, reason: str) -> None:
         shown = path if isinstance(path, str) else repr(path)
-        super().__init__(f"Path {_shortened(shown)} is refused: {reason}")
+        super().__init__(f"Path {_shortened(shown)} is invalid: {reason}")
 
 
 class FileNotFound(FilesystemError):
@@ -130,7 +123,7 @@ class NotDirectory(FilesystemError):
 
 
 class PermissionDenied(FilesystemError):
-    """The host does not let this process do it."""
+    """The host does not allow it."""
 
     def __init__(self, path: str, what: str = "this") -> None:
         super().__init__(
@@ -141,7 +134,7 @@ class PermissionDenied(FilesystemError):
 
 
 class NotText(FilesystemError):
-    """The bytes are not text that can be shown or edited."""
+    """The content is not text, so it can't be shown or edited."""
 
     def __init__(self, path: str, size: int, why: str = "binary content") -> None:
         super().__init__(
@@ -192,7 +185,7 @@ class TextNotUnique(FilesystemError):
 
 
 class NotRead(FilesystemError):
-    """The file would be changed without knowing what is in it now."""
+    """The file would be changed by an agent that does not know its current content."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(PathPart(path), f": {reason}. Read it with `read_file`, then try again.")
@@ -207,41 +200,15 @@ class Unsupported(FilesystemError):
 
 
 class BackendFailed(FilesystemError):
-    """The backend failed in a way of its own."""
+    """The backend failed for a reason that no other class describes."""
 
 
 class InvalidCall(FilesystemError):
-    """A tool call that can't be carried out as it was written."""
+    """The tool call is malformed, or its arguments are invalid."""
 
 
 class InvalidFiles(FilesystemError, ValueError):
-    """A value for the `files` channel that is not valid."""
-
-
-async def attempt(work: Awaitable[T], *what: str) -> T | FilesystemError:
-    """Return the result of some work, or what went wrong; `what` says what was done.
-
-    The one place where anything that a backend or a tool raises is caught. Only what the graph
-    itself raises, such as an interrupt, passes through.
-    """
-    try:
-        return await work
-    except FilesystemError as error:
-        return error
-    except GraphBubbleUp:
-        raise
-    except Exception as error:
-        return BackendFailed(*what, f" failed: {describe(error)}")
-
-
-def describe(error: Exception) -> str:
-    """Return the kind of an error and its message, without paths of the host."""
-    kind = type(error).__name__
-    try:
-        text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    except Exception:  # an error may fail to say what it is
-        text = ""
-    return f"{kind}: {text}" if text else kind
+    """The value can't be written to the `files` channel."""
 
 
 def _restored(kind: type[FilesystemError], message: Note) -> FilesystemError:
@@ -251,6 +218,6 @@ def _restored(kind: type[FilesystemError], message: Note) -> FilesystemError:
 
 
 def _shortened(text: str) -> str:
-    """A path may be a megabyte of nonsense: show enough of it to tell which one it was."""
+    """Return enough of a text to recognise it: a path may be a megabyte of nonsense."""
     shown = repr(text[:200])
     return shown if len(text) <= 200 else f"{shown}... ({len(text):,} characters)"

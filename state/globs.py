@@ -9,9 +9,9 @@
 >>> glob.matches("src/a/b.py"), glob.matches("src/c.md"), glob.matches("d.py")
 (True, True, False)
 
-A pattern is matched name by name, and what stands between two `**` at the first place where it
-fits, so no pattern tries a path in more ways than it has names. One regex for the whole path would
-try a path of 100 names in millions of ways for four `**`.
+A pattern is matched name by name. The names between two `**` are matched at the first place where
+they fit, so the time is at most proportional to the names of a path times the names of the pattern.
+One regex for the whole path would try a path of 100 names in millions of ways for four `**`.
 """
 
 import re
@@ -28,12 +28,12 @@ __all__ = ("Glob", "compile_glob")
 _FLAGS = wcglob.DOTGLOB | wcglob.FORCEUNIX
 _MAX_LENGTH = 1_000
 _MAX_ALTERNATIVES = 256
-"""How many patterns the braces may stand for: a brace bomb is an error, not a hang."""
-_MAX_CROSSINGS = 32
+"""How many patterns the braces may expand to: more would take too long."""
+_MAX_DOUBLE_STARS = 32
 """How many `**` a pattern may have."""
 
 _PLAIN = re.compile(r"[\w. -]+")
-"""Characters that mean themselves."""
+"""A pattern without special characters."""
 
 NameTest = Callable[[str], object]
 
@@ -52,15 +52,15 @@ class Glob:
         self.matches: Callable[[str], bool] = (
             tests[0] if len(tests) == 1 else lambda path: any(test(path) for test in tests)
         )
-        """Says whether the path of a file matches."""
+        """Whether the path of a file matches."""
 
-    def may_hold(self, directory: str) -> bool:
-        """Say whether files that match may lie somewhere below a directory."""
+    def may_match_below(self, directory: str) -> bool:
+        """Say whether the pattern may match files somewhere below a directory."""
         names = directory.split("/") if directory else []
-        return any(_may_hold(parts, names) for parts in self._alternatives)
+        return any(_may_match_below(parts, names) for parts in self._alternatives)
 
 
-def _may_hold(parts: Sequence[str], directories: Sequence[str]) -> bool:
+def _may_match_below(parts: Sequence[str], directories: Sequence[str]) -> bool:
     for place, name in enumerate(directories):
         if place >= len(parts) - 1:
             return False
@@ -72,20 +72,20 @@ def _may_hold(parts: Sequence[str], directories: Sequence[str]) -> bool:
 
 
 def _alternatives(pattern: str) -> list[list[str]]:
-    """Return the parts of each pattern that the braces stand for; none where no file can match."""
+    """Return the parts of each pattern that the braces expand to."""
     _check(pattern)
     anywhere = "/" not in pattern
     try:
-        spelled = bracex.expand(pattern, keep_escapes=True, limit=_MAX_ALTERNATIVES)
-        found = [_parts(one, anywhere) for one in dict.fromkeys(spelled)]
+        expanded = bracex.expand(pattern, keep_escapes=True, limit=_MAX_ALTERNATIVES)
+        found = [_parts(one, anywhere) for one in dict.fromkeys(expanded)]
         for name in {part for parts in found for part in parts}:
             _name_test(name)
     except (bracex.ExpansionLimitException, re.error, RecursionError, ValueError) as error:
-        raise PatternRefused(f"Glob pattern {_shown(pattern)} is refused: {error}.") from None
-    if max(parts.count("**") for parts in found) > _MAX_CROSSINGS:
+        raise PatternRefused(f"Glob pattern {_shown(pattern)} is invalid: {error}.") from None
+    if max(parts.count("**") for parts in found) > _MAX_DOUBLE_STARS:
         raise PatternRefused(
-            f"Glob pattern {_shown(pattern)} is refused: it has more than {_MAX_CROSSINGS} `**`. "
-            "Use one: it stands for any number of directories."
+            f"Glob pattern {_shown(pattern)} is invalid: it has more than {_MAX_DOUBLE_STARS} "
+            "`**`. Use one: it matches any number of directories."
         )
     return [parts for parts in found if parts] or [[]]
 
@@ -104,9 +104,9 @@ def _check(pattern: str) -> None:
 def _parts(pattern: str, anywhere: bool) -> list[str]:
     parts = [part for part in pattern.split("/") if part not in ("", ".")]
     if not parts or (pattern.endswith("/") and parts[-1] != "**"):
-        return []  # a directory is meant, and only files are matched
+        return []  # it matches directories, and only files are searched for
     if parts[-1] == "**":
-        parts.append("*")  # `src/**` is what lies below `src`, not `src` itself
+        parts.append("*")  # `src/**` matches everything below `src`, but not `src` itself
     return ["**", *parts] if anywhere else parts
 
 
@@ -123,7 +123,7 @@ def _path_test(parts: Sequence[str]) -> Callable[[str], bool]:
         # The pattern of most searches: only the name counts. Measured: 15 times as fast.
         [only] = blocks[1]
         return lambda path: bool(only(path.rpartition("/")[2]))
-    return lambda path: _fits(blocks, path.split("/"))
+    return lambda path: _match_blocks(blocks, path.split("/"))
 
 
 @lru_cache(maxsize=1_024)
@@ -137,23 +137,23 @@ def _name_test(pattern: str) -> NameTest:
 
 
 def _suffix(pattern: str) -> str | None:
-    """Return what a name must end in, where that is all that is asked of it."""
+    """Return the suffix if the pattern is `*` and a suffix."""
     return pattern[1:] if pattern[:1] == "*" and _PLAIN.fullmatch(pattern, 1) else None
 
 
-def _fits(blocks: Sequence[Sequence[NameTest]], names: Sequence[str]) -> bool:
-    """Say whether names match blocks of patterns with any number of names between two blocks."""
+def _match_blocks(blocks: Sequence[Sequence[NameTest]], names: Sequence[str]) -> bool:
+    """Say whether names match blocks of patterns, with any number of names between two blocks."""
     head, tail = blocks[0], blocks[-1]
     if len(blocks) == 1:
-        return len(names) == len(head) and _stands(head, names, 0)
+        return len(names) == len(head) and _matches_at(head, names, 0)
     if len(names) < sum(map(len, blocks)):
         return False
     at, end = len(head), len(names) - len(tail)
-    if not _stands(tail, names, end) or not _stands(head, names, 0):
+    if not _matches_at(tail, names, end) or not _matches_at(head, names, 0):
         return False
     for block in blocks[1:-1]:
         last = end - len(block)
-        while at <= last and not _stands(block, names, at):
+        while at <= last and not _matches_at(block, names, at):
             at += 1
         if at > last:
             return False
@@ -161,7 +161,7 @@ def _fits(blocks: Sequence[Sequence[NameTest]], names: Sequence[str]) -> bool:
     return True
 
 
-def _stands(block: Sequence[NameTest], names: Sequence[str], at: int) -> bool:
+def _matches_at(block: Sequence[NameTest], names: Sequence[str], at: int) -> bool:
     return all(test(names[place]) for place, test in enumerate(block, at))
 
 

@@ -15,10 +15,16 @@ from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
+from langgraph.errors import GraphBubbleUp
+
+from langgraph_filesystem.state.errors import BackendFailed, FilesystemError
+
 __all__ = (
+    "attempt",
     "awaiting",
     "call_either",
     "change_in_thread",
+    "describe",
     "in_own_thread",
     "in_thread",
     "is_sync",
@@ -27,6 +33,7 @@ __all__ = (
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 _is_sync: ContextVar[bool] = ContextVar("langgraph_filesystem_is_sync", default=False)
 _CANCEL_TIMEOUT = 30.0
@@ -49,7 +56,7 @@ def run_sync(coroutine: Coroutine[Any, Any, R]) -> R:
 
 @contextlib.contextmanager
 def awaiting() -> Iterator[None]:
-    """Mark what runs inside as async: it may have been started from within a sync run."""
+    """Mark the code inside as async, because it may have been called from a sync run."""
     token = _is_sync.set(False)
     try:
         yield
@@ -67,7 +74,7 @@ def is_sync() -> bool:
 async def call_either(
     blocking: Callable[P, R], awaited: Callable[P, Awaitable[R]], *args: P.args, **options: P.kwargs
 ) -> R:
-    """Call the sync or the async one of two functions that do the same."""
+    """Call the sync or the async form of a function, as the run needs it."""
     if _is_sync.get():
         return blocking(*args, **options)
     return await awaited(*args, **options)
@@ -77,7 +84,7 @@ async def in_thread(function: Callable[P, R], *args: P.args, **options: P.kwargs
     """Call a function that reads: here in a sync run, else in a worker thread."""
     if _is_sync.get():
         return function(*args, **options)
-    return await asyncio.to_thread(_carried, partial(function, *args, **options))
+    return await asyncio.to_thread(_convert_exceptions, partial(function, *args, **options))
 
 
 async def change_in_thread(
@@ -99,7 +106,7 @@ async def change_in_thread(
             if is_dropped.is_set():
                 raise RuntimeError("cancelled before it began")
             has_begun.set()
-        return _carried(partial(function, *args, **options))
+        return _convert_exceptions(partial(function, *args, **options))
 
     # Not a task: all tasks are cancelled at once when a loop is closed.
     running = asyncio.get_running_loop().run_in_executor(None, copy_context().run, begin)
@@ -115,26 +122,52 @@ async def change_in_thread(
 
 
 async def in_own_thread(function: Callable[P, R], *args: P.args, **options: P.kwargs) -> R:
-    """Call a function that may take hours: in the shared pool it would keep others waiting."""
+    """Call a function that may take hours, outside of the shared pool of threads."""
     if _is_sync.get():
         return function(*args, **options)
     pool = ThreadPoolExecutor(max_workers=1)
     try:
-        work = partial(_carried, partial(function, *args, **options))
+        work = partial(_convert_exceptions, partial(function, *args, **options))
         return await asyncio.get_running_loop().run_in_executor(pool, copy_context().run, work)
     finally:
         pool.shutdown(wait=False)
 
 
-def _carried(work: Callable[[], R]) -> R:
+async def attempt(work: Awaitable[T], *what: str) -> T | FilesystemError:
+    """Return the result of some work, or the error; `what` names the work in the message.
+
+    The one place that catches whatever a backend or a tool raises. Only exceptions of the graph
+    itself, such as an interrupt, pass through.
+    """
+    try:
+        return await work
+    except FilesystemError as error:
+        return error
+    except GraphBubbleUp:
+        raise
+    except Exception as error:
+        return BackendFailed(*what, f" failed: {describe(error)}")
+
+
+def describe(error: Exception) -> str:
+    """Return the type of an error and its message, without paths of the host."""
+    kind = type(error).__name__
+    try:
+        text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    except Exception:  # `__str__` of an error may fail itself
+        text = ""
+    return f"{kind}: {text}" if text else kind
+
+
+def _convert_exceptions(work: Callable[[], R]) -> R:
     try:
         return work()
     except (StopIteration, CancelledError) as stopped:
-        # A future can't carry the first, and takes the second for a cancelled run.
+        # A future can't hold a StopIteration, and would treat CancelledError as a cancelled run.
         raise RuntimeError(f"{type(stopped).__name__}: {stopped}") from None
 
 
 def _retrieve_exception(ended: "asyncio.Future[Any]") -> None:
-    """Look at how a future ended that nobody awaits: else the loop would log its exception."""
+    """Retrieve the exception of a future that nobody awaits, or the loop would log it."""
     if not ended.cancelled():
         ended.exception()

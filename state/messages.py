@@ -20,13 +20,13 @@ _NAMESPACE = uuid.UUID("6d0f7f3a-1d1c-5f0e-9b53-8f2f7d4b1a60")
 
 
 def merge_messages(left: list[AnyMessage], writes: Sequence[Any]) -> list[AnyMessage]:
-    """Append messages, replace those whose id is known, drop those that a `RemoveMessage` names.
+    """Append messages, replace those with a known id, remove those that `RemoveMessage`s name.
 
-    The law: `merge(merge(s, xs), ys) == merge(s, xs + ys)`. So a message that comes without an id
-    gets one made from its place and its text, never a random one: replaying the same writes must
+    The law: `merge(merge(s, xs), ys) == merge(s, xs + ys)`. So a message without an id gets one
+    that is made from its position and its text, never a random one: replaying the same writes must
     give the same ids.
     """
-    # What was merged before is typed: to look at the first says it of all.
+    # Messages that were merged before are typed, so the first one tells for all.
     typed = left if left and isinstance(left[0], BaseMessage) else _typed(left)
     incoming = _incoming(writes)
     if _are_new(incoming, typed):
@@ -53,7 +53,7 @@ def merge_messages(left: list[AnyMessage], writes: Sequence[Any]) -> list[AnyMes
 
 
 def _are_new(incoming: list[AnyMessage], left: list[AnyMessage]) -> bool:
-    """Say whether messages need only be appended, as nearly all are.
+    """Say whether all messages are new and can just be appended, which is nearly always true.
 
     In a thread of 4,000 messages this takes a fifth of the time that merging them does.
     """
@@ -85,7 +85,7 @@ def _incoming(writes: Sequence[Any]) -> list[AnyMessage]:
 
 
 def _made_id(message: AnyMessage, taken: dict[str | None, int]) -> str:
-    # How many messages are there is the same in every batching of the same writes.
+    # The number of messages is the same, however the writes are batched.
     seed = f"{message.type}:{message.content}".encode("utf-8", "replace").decode()
     count = len(taken)
     while (made := str(uuid.uuid5(_NAMESPACE, f"{count}:{seed}"))) in taken:

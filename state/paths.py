@@ -1,4 +1,4 @@
-"""Virtual paths: absolute, `/`-separated, and never a way out of anything.
+"""Virtual paths: absolute, separated by `/`, without `..`.
 
 >>> normalize_path("notes//./plan.md")
 '/notes/plan.md'
@@ -14,20 +14,20 @@ from langgraph_filesystem.state.errors import PathRefused
 __all__ = ("ancestors", "is_within", "normalize_path", "overlaps")
 
 MAX_NAME_BYTES = 255
-"""What ext4, APFS and NTFS hold as one name."""
+"""The limit of ext4, APFS and NTFS."""
 MAX_PATH_BYTES = 4096
 """`PATH_MAX` on Linux."""
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 _PLAIN = re.compile(r"(?:/[A-Za-z0-9_\-][A-Za-z0-9_\-.]{0,63}){1,32}")
-"""Most paths there are: normal as they stand, so the checks below can be left out."""
+"""Matches most paths. They are normalized already, so the checks below can be skipped."""
 
 
 def normalize_path(path: object, *, allowed_prefixes: Iterable[str] | None = None) -> str:
-    """Return the one spelling of a path, or raise `PathRefused`.
+    """Return the normalized path, or raise `PathRefused`.
 
-    `//`, `/./`, a trailing `/` and backslashes are evened out and a relative path is one below `/`.
-    Refused are a `..` part, a leading `~`, a drive letter, NUL, surrogates and over-long names.
+    `//`, `/./`, a trailing `/` and backslashes are normalized, and a relative path is below `/`.
+    Errors: a `..` part, a leading `~`, a drive letter, NUL, surrogates and over-long names.
     """
     if not isinstance(path, str):
         raise PathRefused(path, "a path is text, such as `/notes/plan.md`.")
@@ -63,7 +63,7 @@ def _normalize(path: str) -> str:
     if path[0] == "~":
         raise PathRefused(path, "`~` is not expanded. Give an absolute path.")
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".")]
-    # Of the parts, not of the text: `./C:/x` and `\\\\C:\\x` would be drives once they are normal.
+    # The parts, not the text: `./C:/x` and `\\\\C:\\x` would be drives once they are normalized.
     if parts and _DRIVE.match(parts[0]):
         raise PathRefused(path, "there are no drive letters. Give a path that begins with `/`.")
     for part in parts:

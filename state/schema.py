@@ -1,4 +1,4 @@
-"""What a thread keeps: the state of the graph."""
+"""The state of the graph."""
 
 from typing import Annotated, Any, NotRequired, get_args, get_origin, get_type_hints
 
@@ -50,14 +50,14 @@ class FilesystemState(TypedDict):
 
 
 class Conversation(TypedDict):
-    """What most nodes read: the messages, so that the files are not repeated in their inputs."""
+    """The input of most nodes: the messages only, so that files are not stored in their inputs."""
 
     messages: list[AnyMessage]
 
 
 CHANNELS = ("messages", "files", "seen", "routes")
 PRIVATE = ("seen", "routes")
-"""Channels that are neither input nor output: the graph keeps them for itself."""
+"""Channels that are neither input nor output of the graph."""
 
 
 def missing_channels(schema: type[Any]) -> list[str]:
@@ -73,21 +73,21 @@ def missing_channels(schema: type[Any]) -> list[str]:
 
 
 def public_schema(schema: type[Any], name: str, **more: Any) -> type[Any]:
-    """Return the schema without the private channels: what people send and get."""
+    """Return the schema without the private channels, for input and output."""
     public = {key: hint for key, hint in _hints(schema).items() if key not in PRIVATE}
-    return _made(name, {**public, **more})
+    return _make_typed_dict(name, {**public, **more})
 
 
 def extended_schema(schema: type[Any], **more: Any) -> type[Any]:
     """Return the schema with more keys, under the same name."""
-    return _made(schema.__name__, {**_hints(schema), **more})
+    return _make_typed_dict(schema.__name__, {**_hints(schema), **more})
 
 
 def _hints(schema: type[Any]) -> dict[str, Any]:
     hints = get_type_hints(schema, include_extras=True)
-    # What `total=False` leaves open is not in the hints: a copy would require it.
-    left_open: frozenset[str] = getattr(schema, "__optional_keys__", frozenset())
-    return {key: _optional(hint) if key in left_open else hint for key, hint in hints.items()}
+    # The hints don't say that `total=False` makes keys optional: a copy would require them.
+    optional: frozenset[str] = getattr(schema, "__optional_keys__", frozenset())
+    return {key: _optional(hint) if key in optional else hint for key, hint in hints.items()}
 
 
 def _optional(hint: Any) -> Any:
@@ -95,8 +95,8 @@ def _optional(hint: Any) -> Any:
     return hint if get_origin(bare) is NotRequired else NotRequired[hint]
 
 
-def _made(name: str, hints: dict[str, Any]) -> type[Any]:
-    return TypedDict(name, hints)  # type: ignore[operator,no-any-return]  # keys of run time
+def _make_typed_dict(name: str, hints: dict[str, Any]) -> type[Any]:
+    return TypedDict(name, hints)  # type: ignore[operator,no-any-return]  # its keys are known at run time only
 
 
 def _annotated_with(hint: Any, kind: type[Any]) -> bool:

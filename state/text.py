@@ -1,7 +1,7 @@
-"""Text that a model or a person reads: paths are marked in it, misleading characters are escaped.
+"""Text for a model or a person: paths are marked in it, misleading characters are escaped.
 
-A backend knows its files by its own paths. Where it is mounted they have other paths, so an error
-or a note marks the paths in its text, and `renamed` gives them the names that the reader knows.
+A backend knows its files by its own paths, and the reader by the paths of the mount. So an error or
+a note marks the paths in its text, and `renamed` replaces them by those that the reader knows.
 
 >>> note = Note("Not searched: ", PathPart("/big.bin"), ".")
 >>> note.renamed(lambda path: "/site" + path)
@@ -68,7 +68,7 @@ def split_notes(separator: str, note: str | None) -> list[Note]:
 
 
 def escaped(text: str) -> str:
-    """Escape what could make a name or a line pass for another one.
+    """Escape characters that could make a name or a line look like another one.
 
     Newlines, terminal escapes and direction marks could make one entry look like two.
     """
@@ -78,7 +78,7 @@ def escaped(text: str) -> str:
 
 
 def escaped_message(message: str) -> str:
-    """Escape a message of several lines; a path in it can't begin a line."""
+    """Escape a message of several lines, and line breaks in its paths."""
     return "".join(
         escaped(part)
         if isinstance(part, PathPart)

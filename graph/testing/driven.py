@@ -11,7 +11,7 @@ from typing import Any, Literal, NoReturn, TypeAlias, cast
 
 import pytest
 
-from langgraph_filesystem.state.backends.file_store import MountContext, ThreadFiles
+from langgraph_filesystem.state.backends.file_store import MountContext
 from langgraph_filesystem.state.backends.foreign_calls import takes
 from langgraph_filesystem.state.backends.protocol import (
     DeleteResult,
@@ -28,7 +28,13 @@ from langgraph_filesystem.state.backends.protocol import (
     WriteResult,
 )
 from langgraph_filesystem.state.backends.public import PublicMethods
-from langgraph_filesystem.state.files import FileData, Files, checked_update, file_bytes
+from langgraph_filesystem.state.files import (
+    FileData,
+    Files,
+    ThreadFiles,
+    checked_update,
+    file_bytes,
+)
 
 __all__ = ("Applied", "Call", "Driven", "Mode", "failed")
 

@@ -1,4 +1,4 @@
-"""Backends: where the files of a mount live."""
+"""Backends: where the files of a mount are stored."""
 
 from langgraph_filesystem.state.backends.protocol import (
     Backend,

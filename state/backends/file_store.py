@@ -1,14 +1,13 @@
 """`FileStore`: the one internal interface of a backend.
 
-Our backends implement it; whatever else is mounted is wrapped into one by `foreign.py`. Methods are
+Our backends implement it; every other backend is wrapped by `foreign.py`. Methods are
 `async`, written for sync and async runs at once (see `state/io.py`), and raise `FilesystemError`s.
 Results are those of `protocol.py` with `error` left out.
 
-Paths are normal (`normalize_path`) and absolute within the store, and errors and notes mark them
-as `PathPart`s: the workspace renames them to the paths that the model knows.
+Paths are normalized (`normalize_path`) and absolute within the store. Errors and notes mark them as
+`PathPart`s; the workspace renames them to the paths that the model knows.
 """
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,14 +28,7 @@ from langgraph_filesystem.state.backends.protocol import (
     WriteResult,
 )
 from langgraph_filesystem.state.errors import FilesystemError, Unsupported
-from langgraph_filesystem.state.files import (
-    FileData,
-    FileEdit,
-    Files,
-    apply_write,
-    is_edit,
-    merge_updates,
-)
+from langgraph_filesystem.state.files import ThreadFiles, digest_of
 from langgraph_filesystem.state.paths import normalize_path
 from langgraph_filesystem.state.text import Rename
 
@@ -48,8 +40,6 @@ __all__ = (
     "MountContext",
     "OnOutput",
     "Query",
-    "ThreadFiles",
-    "digest_of",
 )
 
 Kind: TypeAlias = Literal["file", "directory"]
@@ -58,7 +48,7 @@ OnOutput: TypeAlias = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a store can do, and what its callers must know about it."""
+    """What a store can do, and other properties that its callers need."""
 
     in_state: bool = False
     """Its files are in the `files` channel: a change takes effect with the next checkpoint."""
@@ -68,7 +58,7 @@ class Capabilities:
     moves: bool = True
     executes: bool = False
     journals: bool = False
-    """It takes `once`, and `recall` tells after a crash what became of a call."""
+    """It takes `once`, and after a crash `recall` returns what is known of a call."""
     command_root: str | None = None
     """Where commands find `/` of the store; `None` if it runs none, or does not say."""
 
@@ -102,32 +92,9 @@ class Inventory:
     """Files that are symbolic links: another mount gets what they point to."""
 
 
-class ThreadFiles:
-    """The `files` channel as one node run sees it, and what the run changes in it."""
-
-    def __init__(self, files: Files) -> None:
-        self.files = files
-        self.update: dict[str, FileData | FileEdit | None] = {}
-        self.call: str | None = None
-        """The id of the call that is being answered: edits are stored with it."""
-        self._is_copied = False
-
-    def change(self, update: Mapping[str, FileData | FileEdit | None]) -> None:
-        """Apply a checked update, so that the next call of the run sees it."""
-        if not self._is_copied:
-            # The channel's own value must not change.
-            self.files, self._is_copied = dict(self.files), True
-        for path, write in update.items():
-            if self.call and is_edit(write):
-                for edit in write["edits"]:
-                    edit["call"] = self.call
-            apply_write(self.files, path, write)
-        self.update = merge_updates(self.update, update)
-
-
 @dataclass(frozen=True)
 class MountContext:
-    """What a backend is opened with when a node runs."""
+    """What a backend is given when it is opened for a run of a node."""
 
     prefix: str = "/"
     """Where it is mounted."""
@@ -138,7 +105,7 @@ class MountContext:
 
 
 class FileStore(ABC):
-    """Where the files of one mount live.
+    """The files of one mount.
 
     `once` is the key of the call that makes a change; a store that journals notes its intent under
     this key before the effect.
@@ -147,7 +114,7 @@ class FileStore(ABC):
     capabilities: Capabilities
 
     def normal(self, path: str) -> str:
-        """Return the one spelling of a path that a caller outside of a graph gives."""
+        """Return the normalized form of a path that a caller outside of a graph gives."""
         return normalize_path(path)
 
     @abstractmethod
@@ -208,15 +175,15 @@ class FileStore(ABC):
 
     @abstractmethod
     async def digest(self, file_path: str) -> str | None:
-        """Return a digest of what a file holds now (`digest_of`), or `None` if it can't be had."""
+        """Return a digest of the content of a file (`digest_of`), or `None` if it can't be read."""
 
     @abstractmethod
     async def inventory(self, path: str) -> Inventory:
-        """Return every file at or below a path; raise for what another mount can't hold."""
+        """Return every file at or below a path; raise if another mount can't hold one of them."""
 
     @abstractmethod
     async def fetch(self, paths: Sequence[str]) -> list[bytes | FilesystemError]:
-        """Return the bytes of each file, or why they can't be had."""
+        """Return the bytes of each file, or the error."""
 
     @abstractmethod
     async def put(
@@ -230,11 +197,11 @@ class FileStore(ABC):
     async def delete_copied(
         self, path: str, digests: Mapping[str, str], *, once: str | None = None
     ) -> list[str]:
-        """Delete what was copied elsewhere, except files that are not what was copied.
+        """Delete files that were copied elsewhere, unless they have changed since.
 
-        `digests` has the files below `path` that were copied. Returns the paths of files that
-        stay, because they are new or have changed since. A store that can compare and delete at
-        once should override this.
+        `digests` has the digests of the copied files below `path`. Returns the paths of files that
+        stay because they are new or have changed. A store that can compare and delete in one step
+        should override this.
         """
         inventory = await self.inventory(path)
         paths = [info["path"] for info in inventory.files]
@@ -261,9 +228,9 @@ class FileStore(ABC):
         once: str | None = None,
         name_source: Rename = str,
     ) -> MoveResult | None:
-        """Move from another store in one go, where the two can do that; `None` if they can't.
+        """Move from another store directly; `None` if the two stores can't do that.
 
-        `name_source` gives paths of the other store the names that the model knows, in errors.
+        `name_source` turns paths of the other store into those that the model knows, for errors.
         """
         return None
 
@@ -281,9 +248,3 @@ class FileStore(ABC):
     ) -> ExecuteResponse:
         """Run a command, if the store can."""
         raise Unsupported("Commands can't be run here. Use the file operations.")
-
-
-def digest_of(content: bytes) -> str:
-    """Return the digest by which the same content is recognised."""
-    # SHA-256 is faster than BLAKE2 where the processor knows it: 0.7 against 1.5 ms for 1 MB.
-    return hashlib.sha256(content).hexdigest()[:24]

@@ -1,7 +1,7 @@
 """`ForeignBackend`: a backend that is not ours, wrapped as a `FileStore` when it is mounted.
 
-Backends of `deepagents`, sandboxes of partners, an object of yours: they have other methods and
-keywords than ours. What such a backend lacks is done here with what it has.
+Backends of `deepagents`, sandboxes of partners, objects of yours: they have fewer methods and
+keywords than ours. An operation that such a backend lacks is built here from those that it has.
 """
 
 import base64
@@ -10,8 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, TypeVar, cast
 
 from langgraph_filesystem.state.backends.file_store import (
@@ -22,7 +21,6 @@ from langgraph_filesystem.state.backends.file_store import (
     MountContext,
     OnOutput,
     Query,
-    digest_of,
 )
 from langgraph_filesystem.state.backends.foreign_calls import ForeignCalls
 from langgraph_filesystem.state.backends.protocol import (
@@ -39,7 +37,6 @@ from langgraph_filesystem.state.backends.protocol import (
     ReadResult,
     WriteResult,
 )
-from langgraph_filesystem.state.backends.public import PublicMethods
 from langgraph_filesystem.state.backends.search import search
 from langgraph_filesystem.state.backends.text_files import is_text, limit_page, not_text
 from langgraph_filesystem.state.errors import (
@@ -51,47 +48,23 @@ from langgraph_filesystem.state.errors import (
     NotDirectory,
     Unsupported,
 )
-from langgraph_filesystem.state.files import FileData, file_bytes
+from langgraph_filesystem.state.files import FileData, digest_of, file_bytes
 from langgraph_filesystem.state.globs import compile_glob
 from langgraph_filesystem.state.io import in_thread
 from langgraph_filesystem.state.text import PathPart
 
-__all__ = ("ForeignBackend", "open_store")
+__all__ = ("ForeignBackend",)
 
 T = TypeVar("T", FileInfo, GrepMatch)
 
 _MAX_DIRECTORIES = 10_000
-"""Directories that are listed one by one before a move: links may go in circles."""
+"""Directories that are listed before a move; without a limit a loop of links would not end."""
 _MAX_SEARCHED = 10_000_000
-"""Bytes of a file that is searched here; larger ones are counted in a note."""
+"""Size up to which files are searched here; larger ones are counted in a note."""
 _BATCH_FILES, _BATCH_BYTES = 64, 8_000_000
 """Files, and bytes where the backend gives sizes, that are fetched at once."""
-_BEGUN = "/tmp/langgraph-filesystem"
-"""Where a sandbox without a journal gets the keys of the commands that were begun."""
-_STORE_METHODS = {"upload_files": "put", "download_files": "fetch"}
-"""Public methods that a `FileStore` has under another name."""
-
-
-def open_store(backend: Any, context: MountContext) -> FileStore:
-    """Return the store of a backend, ours or foreign, for one run of a node.
-
-    What a subclass of one of our backends overrides takes the place of the store's own method.
-    """
-    if not isinstance(backend, PublicMethods):
-        return ForeignBackend(backend, context)
-    store = backend.open(context)
-    if not type(backend).overridden:
-        return store
-    wrapped = ForeignBackend(backend.bound_to(store), context)
-    store = copy(store)
-    names = {_STORE_METHODS.get(name, name) for name in type(backend).overridden}
-    if "delete" in names:
-        names.add("delete_copied")  # the store may have a way of its own to delete
-    for name in names:
-        setattr(store, name, getattr(wrapped, name))
-    if "execute" in names:
-        store.capabilities = replace(store.capabilities, executes=True)
-    return store
+_STARTED = "/tmp/langgraph-filesystem"
+"""Where the keys of started commands are kept, in a sandbox without a journal."""
 
 
 class ForeignBackend(FileStore):
@@ -137,7 +110,7 @@ class ForeignBackend(FileStore):
         """List what is directly below a directory."""
         result = await self._list(path)
         if not result.entries and not result.note and path != "/":
-            # Some list a file, or nothing at all, as an empty directory.
+            # Some backends list a file, or a missing path, as an empty directory.
             kind = await self.kind(path)
             if kind != "directory":
                 raise NotDirectory(path) if kind else FileNotFound(path)
@@ -164,8 +137,8 @@ class ForeignBackend(FileStore):
         self, file_path: str, content: str, *, overwrite: bool = False, once: str | None = None
     ) -> WriteResult:
         """Create a file, or with `overwrite` replace one."""
-        checks_itself = overwrite or self._calls.heeds("write", "overwrite")
-        if not checks_itself and (error := _taken_by(file_path, await self.kind(file_path))):
+        checks_itself = overwrite or self._calls.declares("write", "overwrite")
+        if not checks_itself and (error := _exists_error(file_path, await self.kind(file_path))):
             raise error
         args, options = (file_path, content), {"overwrite": overwrite, "once": once}
         return await self._calls.result(WriteResult, "write", (file_path,), *args, **options)
@@ -201,7 +174,7 @@ class ForeignBackend(FileStore):
         return await self._calls.result(MoveResult, "move", paths, *paths, once=once)
 
     async def digest(self, file_path: str) -> str | None:
-        """Return a digest of what a file holds now."""
+        """Return a digest of the content of a file."""
         if self._calls.has("digest"):
             return cast("str | None", await self._calls.call("digest", file_path, file_path))
         [content] = await self.fetch([file_path])
@@ -234,7 +207,7 @@ class ForeignBackend(FileStore):
         return found
 
     async def fetch(self, paths: Sequence[str]) -> list[bytes | FilesystemError]:
-        """Return the bytes of each file: downloaded, or read where nothing can be downloaded."""
+        """Return the bytes of each file, by `download_files` or else by `read`."""
         if not paths:
             return []
         try:
@@ -253,11 +226,11 @@ class ForeignBackend(FileStore):
     async def put(
         self, files: Mapping[str, bytes], *, overwrite: bool = True, once: str | None = None
     ) -> dict[str, FilesystemError]:
-        """Write whole files: uploaded, or written where nothing can be uploaded."""
+        """Write whole files, by `upload_files` or else by `write`."""
         failed: dict[str, FilesystemError] = {}
-        if not overwrite and not self._calls.heeds("upload_files", "overwrite"):
+        if not overwrite and not self._calls.declares("upload_files", "overwrite"):
             for path, kind in (await self._kinds(list(files))).items():
-                if error := _taken_by(path, kind):
+                if error := _exists_error(path, kind):
                     failed[path] = error
         new = [(path, content) for path, content in files.items() if path not in failed]
         if not new:
@@ -282,26 +255,26 @@ class ForeignBackend(FileStore):
         on_output: OnOutput | None = None,
         once: str | None = None,
     ) -> ExecuteResponse:
-        """Run a command; one that may have run before, where nobody knows, is not run again."""
+        """Run a command, unless it may already have run before a crash."""
         if once and not self.capabilities.journals and not self._calls.takes("execute", "once"):
-            await self._note_begun(once)
+            await self._note_started(once)
         options = {"timeout": timeout, "on_output": on_output, "once": once}
         return await self._calls.result(ExecuteResponse, "execute", ("/",), command, **options)
 
-    async def _note_begun(self, once: str) -> None:
-        """Note in the sandbox that a command begins; raise if it has begun before."""
+    async def _note_started(self, once: str) -> None:
+        """Note in the sandbox that a command starts; raise if it was started before."""
         scope, _, name = once.partition(".")
-        group, path = name.partition(".")[0] + ".", f"{_BEGUN}/{scope}"
+        group, path = name.partition(".")[0] + ".", f"{_STARTED}/{scope}"
         [content] = await self.fetch([path])
         text = content.decode(errors="replace") if isinstance(content, bytes) else ""
-        begun = [key for key in text.split("\n") if key.startswith(group)]
-        if name in begun:
+        started = [key for key in text.split("\n") if key.startswith(group)]
+        if name in started:
             raise FilesystemError(
-                "This command was begun before the run was interrupted. It may have done its work, "
-                "or a part of it, so it was not run again. Look at what it did, then decide."
+                "This command was started before the run was interrupted. It may have finished, or "
+                "done a part of its work, so it was not run again. Check what it did, then decide."
             )
-        # What could not be written is ignored: a sandbox without uploads can still run commands.
-        await self.put({path: "".join(f"{key}\n" for key in [*begun, name]).encode()})
+        # An error is ignored: a sandbox without uploads can still run commands.
+        await self.put({path: "".join(f"{key}\n" for key in [*started, name]).encode()})
 
     # Searches
 
@@ -314,7 +287,7 @@ class ForeignBackend(FileStore):
             matches = _matcher(pattern, start)
             files = (await self.inventory(start)).files
             return GlobResult(matches=[info for info in files if matches(info["path"])])
-        found = [_cleaned(match) for match in result.matches or ()]
+        found = [_normalized(match) for match in result.matches or ()]
         result.matches = [match for match in found if not match.get("is_dir")]
         if result.truncated and not result.note:
             result.note = "The list is not complete."
@@ -323,7 +296,7 @@ class ForeignBackend(FileStore):
     async def grep(
         self, query: Query, path: str | None = None, glob: str | None = None
     ) -> GrepResult:
-        """Search text files: by the backend, or here for what it can't search for."""
+        """Search text files: in the backend, or here if it can't do this search."""
         needed = {"regex": query.regex, "ignore_case": query.ignore_case}
         needed["context"] = bool(query.context) and query.output_mode == "content"
         start = path or "/"
@@ -336,14 +309,14 @@ class ForeignBackend(FileStore):
         options = asdict(query)
         args = options.pop("pattern"), start, glob
         result = await self._calls.result(GrepResult, "grep", (start,), *args, **options)
-        found = [_cleaned(match) for match in result.matches or ()]
+        found = [_normalized(match) for match in result.matches or ()]
         found.sort(key=lambda match: (match["path"], match["line"]))
         result.matches = found
         result.counts = dict(result.counts or Counter(match["path"] for match in found))
         return _limited(result, query.max_count)
 
     async def _grep_here(self, query: Query, start: str, glob: str | None) -> GrepResult:
-        """Search fetched files, batch by batch, until there is enough or the time is up."""
+        """Fetch and search files in batches, until there are enough matches or the time is up."""
         files = await self._candidates(query, start, glob)
         deadline = time.monotonic() + self._search_seconds
         small = [info for info in files if info.get("size", 0) <= _MAX_SEARCHED]
@@ -380,28 +353,28 @@ class ForeignBackend(FileStore):
 
     async def _searched(self, query: Query, start: str) -> list[FileInfo]:
         if not query.regex and not query.ignore_case:
-            # The backend may know which files have the text: then only lines around it are missing.
+            # The backend can find the files with the text: only the lines around it are missing.
             with contextlib.suppress(Unsupported):
                 counts = (await self._grep_there(Query(query.pattern), start, None)).counts
                 return [FileInfo(path=path) for path in counts or ()]
         if not self._calls.has("glob"):
             return (await self.inventory(start)).files
-        # For others a star may leave out names that begin with a dot.
+        # In other backends a star may not match names that begin with a dot.
         results = [await self.glob(pattern, start) for pattern in ("*", ".*")]
         found = {info["path"]: info for result in results for info in result.matches or ()}
         return list(found.values())
 
-    # Parts of the above
+    # Helpers
 
     async def _list(self, path: str) -> LsResult:
         result = await self._calls.result(LsResult, "ls", (path,), path)
-        result.entries = [_cleaned(entry) for entry in result.entries or ()]
+        result.entries = [_normalized(entry) for entry in result.entries or ()]
         return result
 
     async def _all_entries(self, directory: str) -> list[FileInfo]:
         result = await self.ls(directory)
         if result.note:
-            reason = ": is left where it is, as not all of it could be listed: "
+            reason = ": was not moved, because not all of it could be listed: "
             raise BackendFailed(PathPart(directory), reason, result.note)
         return result.entries or []
 
@@ -420,7 +393,7 @@ class ForeignBackend(FileStore):
         try:
             return await self._read_page(path, *page, **options)
         except BackendFailed:
-            # Others fail at files that are not text, and don't say so.
+            # Other backends fail for files that are not text, without saying so.
             if (content := await self._fetch_binary(path)) is None:
                 raise
             encoded = base64.b64encode(content).decode()
@@ -429,7 +402,7 @@ class ForeignBackend(FileStore):
     async def _read_page(self, path: str, *page: int, **options: Any) -> ReadResult:
         result = await self._calls.result(ReadResult, "read", (path,), path, *page, **options)
         file = cast("dict[str, Any]", result.file_data or {"content": ""})
-        if isinstance(file["content"], list):  # as older backends store it
+        if isinstance(file["content"], list):  # the format of older backends
             file = {**file, "content": "\n".join(file["content"])}
         result.file_data = cast("FileData", file)
         return result
@@ -467,29 +440,29 @@ def _parent(path: str) -> str:
     return path.rpartition("/")[0] or "/"
 
 
-def _cleaned(found: T) -> T:
-    """Return an entry or a match with a normal path: those of directories may end in `/`."""
+def _normalized(found: T) -> T:
+    """Return an entry or a match with a normalized path: those of directories may end in `/`."""
     path = found["path"]
-    cleaned = {**found, "path": "/" + path.strip("/")}
+    normalized = {**found, "path": "/" + path.strip("/")}
     if path.endswith("/"):
-        cleaned["is_dir"] = True
-    return cast("T", cleaned)
+        normalized["is_dir"] = True
+    return cast("T", normalized)
 
 
-def _taken_by(path: str, kind: Kind | None) -> FilesystemError | None:
+def _exists_error(path: str, kind: Kind | None) -> FilesystemError | None:
     if kind == "file":
         return FileExists(path, "Change it with `edit_file`, or set `overwrite`.")
     return IsDirectory(path) if kind else None
 
 
 def _complete_page(page: ReadResult, offset: int, limit: int) -> None:
-    """Say of a page where the next one begins, or how many lines the file has."""
+    """Add to a page where the next one begins, or how many lines the file has."""
     file = page.file_data or FileData(content="")
     if not file["content"] or file.get("encoding", "utf-8") != "utf-8":
         return
     has_end = file["content"].endswith("\n")
     if page.next_offset is not None and not has_end:
-        # A line that is followed by another ends in a newline: some leave that out.
+        # A line that is followed by another ends in a newline, which some backends leave out.
         page.file_data = {**file, "content": file["content"] + "\n"}
     elif page.next_offset is None and page.total_lines is None:
         lines = file["content"].count("\n") + (not has_end)

@@ -1,7 +1,7 @@
-"""Calls of a backend that is not ours: which method, with which keywords, and what went wrong.
+"""Calls to a backend that is not ours: methods, keywords and errors.
 
-Such a backend may have fewer methods and keywords than ours, or `a`-twins of them, and it reports
-errors as text. Here the text becomes an error of ours, whose paths can be renamed.
+Such a backend may lack methods, keywords and async twins, and it reports errors as text. Here the
+text becomes one of our errors, whose paths can be renamed.
 """
 
 import inspect
@@ -14,7 +14,6 @@ from typing import Any, TypeVar, cast
 
 from langgraph.errors import GraphBubbleUp
 
-from langgraph_filesystem.state.backends.file_store import ThreadFiles
 from langgraph_filesystem.state.backends.public import CHANGING_METHODS
 from langgraph_filesystem.state.errors import (
     BackendFailed,
@@ -29,7 +28,7 @@ from langgraph_filesystem.state.errors import (
     TextNotUnique,
     Unsupported,
 )
-from langgraph_filesystem.state.files import checked_update
+from langgraph_filesystem.state.files import ThreadFiles, checked_update
 from langgraph_filesystem.state.io import change_in_thread, in_own_thread, in_thread, is_sync
 from langgraph_filesystem.state.paths import ancestors
 from langgraph_filesystem.state.text import Note, PathPart
@@ -42,7 +41,7 @@ _EDIT_ERRORS: tuple[tuple[re.Pattern[str], type[FilesystemError]], ...] = (
     (re.compile(r"string\b.*\bnot found|string_not_found|old_string ends", re.S), TextNotFound),
     (re.compile(r"string\b.* appears |multiple_occurrences", re.S), TextNotUnique),
 )
-"""These keep the words of the backend, which say more than ours could."""
+"""These errors keep the message of the backend, which has more details than ours."""
 _PATH_ERRORS: tuple[tuple[re.Pattern[str], Callable[[str], FilesystemError]], ...] = (
     (re.compile(r"not_a_directory"), NotDirectory),
     (re.compile(r"is a directory|is_directory"), IsDirectory),
@@ -61,7 +60,7 @@ _RAISED: dict[type[Exception], Callable[[str], FilesystemError]] = {
     PermissionError: PermissionDenied,
 }
 _PATH = r"/(?:[^\s'\",:]*[^\s'\",:.])?"
-"""What looks like a path in a text."""
+"""Matches what looks like a path in a text."""
 _NOTHING = "(?!)"
 
 
@@ -85,7 +84,7 @@ class ForeignCalls:
         """The same if the backend calls it `/`: then no message may show where it is."""
 
     def has(self, name: str) -> bool:
-        """Say whether there is a method, which may still be there in name only."""
+        """Say whether there is a method; it may still raise `NotImplementedError`."""
         return self._method(name)[0] is not None
 
     def takes(self, name: str, *keywords: str) -> bool:
@@ -93,13 +92,13 @@ class ForeignCalls:
         method, _ = self._method(name)
         return method is not None and takes(method, *keywords)
 
-    def heeds(self, name: str, keyword: str) -> bool:
-        """Say whether a method names a keyword: one that takes any keyword may ignore it."""
+    def declares(self, name: str, keyword: str) -> bool:
+        """Say whether a method names a keyword; with `**kwargs` it might ignore the keyword."""
         method, _ = self._method(name)
         return method is not None and keyword in _parameters(method)[0]
 
     async def call(self, name: str, path: str, *args: Any, **options: Any) -> Any:
-        """Call a method with those of the keywords that it takes; return its result as it is."""
+        """Call a method with the keywords that it takes; return its result unchanged."""
         method, is_twin = self._method(name)
         if method is None:
             raise _unsupported(name, path)
@@ -113,7 +112,7 @@ class ForeignCalls:
                 result = await change_in_thread(work)
             else:
                 result = await in_thread(work)
-        except NotImplementedError:  # inherited, and there in name only
+        except NotImplementedError:  # inherited from an abstract class
             raise _unsupported(name, path) from None
         except (FilesystemError, GraphBubbleUp):
             raise
@@ -127,10 +126,9 @@ class ForeignCalls:
     async def result(
         self, kind: type[R], name: str, paths: tuple[str, ...], *args: Any, **options: Any
     ) -> R:
-        """Call a method and return its result as one of our classes; raise what it reports.
+        """Call a method and return its result as one of our classes; raise its error.
 
-        A list or a search that could not read everything has found something all the same: then
-        the error is a note.
+        If a list or a search reports an error but also has results, the error becomes a note.
         """
         result = await self.call(name, paths[0], *args, **options)
         names = [field.name for field in fields(cast("Any", kind)) if hasattr(result, field.name)]
@@ -167,7 +165,7 @@ class ForeignCalls:
         return BackendFailed(self._naming(said, *paths))
 
     def _method(self, name: str) -> tuple[Callable[..., Any] | None, bool]:
-        """Return a method, or in an async run its twin if there is one, and which of them it is."""
+        """Return a method, or its async twin in an async run, and whether it is the twin."""
         twin = None if is_sync() else getattr(self._backend, f"a{name}", None)
         if callable(twin):
             return twin, True
@@ -180,7 +178,7 @@ class ForeignCalls:
         try:
             # The text of an `OSError` shows the path that the host knows.
             text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        except Exception:  # an error may fail to say what it is
+        except Exception:  # `__str__` of an error may fail itself
             text = ""
         name = type(error).__name__
         return BackendFailed(self._naming(f"{name}: {text}" if text else name, path))
@@ -193,10 +191,10 @@ class ForeignCalls:
         return Note(PathPart(paths[0]), ": ", note)
 
     def _note(self, text: str, *paths: str) -> Note:
-        """Return a text with the paths in it marked: these, those above them, those in a list.
+        """Return a text with its paths marked: the given ones, those above them, those in a list.
 
-        A path of the host below the directory that the backend calls `/` becomes one of the
-        backend's.
+        A path of the host below the directory that the backend calls `/` becomes a path of the
+        backend.
         """
         known = {name for path in paths for name in (path, *ancestors(path))}
         exact = [re.escape(path) for path in sorted(paths, key=len, reverse=True) if path != "/"]

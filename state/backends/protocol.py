@@ -1,13 +1,13 @@
-"""What can be mounted: the methods a mount is asked for, and the results they return.
+"""The protocol of backends: the methods that a mount calls, and the results that they return.
 
-The protocol is structural, with the method and field names that backends of `deepagents` have: any
-object with these methods can be mounted. A method reports a failure in the `error` of its result.
-Optional keywords (`overwrite`, `regex`, `max_count`, `timeout`, ...) are passed only to a method
-that takes them.
+The protocol is structural, with the method and field names of `deepagents` backends: any object
+with these methods can be mounted. A method reports a failure in the `error` of its result. Optional
+keywords (`overwrite`, `regex`, `max_count`, `timeout`, ...) are passed only to a method that takes
+them.
 
-A backend whose effects lie outside the state may take `once` in methods that change something: a
-key of the call, under which it notes its intent before the effect. `recall(once)` then tells after
-a crash what is known of that call.
+A backend that changes something outside the state may take `once` in the methods that do so: the
+key of the call. It notes the change under this key before it makes it, and after a crash
+`recall(once)` returns what is known of the call.
 
 Paths are absolute within the backend: `/` is its own root, wherever it is mounted.
 """
@@ -44,7 +44,7 @@ __all__ = (
 )
 
 FilesUpdate: TypeAlias = Mapping[str, FileData | FileEdit | None]
-"""What a backend asks the graph to write to the `files` channel; it never writes there itself."""
+"""What a backend asks the graph to write to the `files` channel; it can't write there itself."""
 OutputMode: TypeAlias = Literal["files_with_matches", "content", "count"]
 
 
@@ -81,15 +81,15 @@ class LsResult:
     error: str | None = None
     entries: list[FileInfo] | None = None
     note: str | None = None
-    """Why the list is not whole, where it is not."""
+    """Why the list is incomplete, if it is."""
 
 
 @dataclass
 class ReadResult:
-    """Lines of a file, as they are: nothing is numbered.
+    """Lines of a file, unchanged and without numbers.
 
-    A backend that takes `column` skips so many characters of the first line; one that takes
-    `max_characters` returns no more than these, and may stop within a line.
+    A backend that takes `column` skips that many characters of the first line. One that takes
+    `max_characters` returns at most that many, and may stop within a line.
     """
 
     error: str | None = None
@@ -102,7 +102,7 @@ class ReadResult:
     next_column: int | None = None
     """How many characters of that line to skip, where the page stopped within it."""
     no_lines_requested: bool = False
-    """Whether no line was asked for, so that the file was not looked at; read by `deepagents`."""
+    """Whether no line was requested, so that the file was not read; used by `deepagents`."""
 
 
 @dataclass
@@ -137,15 +137,15 @@ class DeleteResult:
 
 @dataclass
 class MoveResult:
-    """A file or a directory that has another path now."""
+    """A file or a directory that was moved."""
 
     error: str | None = None
     path: str | None = None
     files_update: FilesUpdate | None = None
     files: int | None = None
-    """How many files it was, where that is known."""
+    """How many files were moved, if that is known."""
     note: str | None = None
-    """What the other place could not hold as it was, if anything."""
+    """What could not be kept at the destination, if anything."""
 
 
 @dataclass
@@ -156,9 +156,9 @@ class GlobResult:
     matches: list[FileInfo] | None = None
     truncated: bool = False
     note: str | None = None
-    """Why the result is not whole, where it is not."""
+    """Why the result is incomplete, if it is."""
     truncation_reason: str | None = None
-    """The same in a word, `budget`, `unreadable` or `transport`; read by `deepagents`."""
+    """The reason as a keyword: `budget`, `unreadable` or `transport`; used by `deepagents`."""
 
 
 @dataclass
@@ -171,12 +171,12 @@ class GrepResult:
     counts: dict[str, int] | None = None
     """Path to number of matching lines; only from a backend that was asked for an `output_mode`."""
     note: str | None = None
-    """Why the result is not whole, where it is not."""
+    """Why the result is incomplete, if it is."""
 
 
 @dataclass
 class FileDownloadResponse:
-    """The bytes of one file, or why there are none."""
+    """The bytes of one file, or the error."""
 
     path: str
     content: bytes | None = None
@@ -185,7 +185,7 @@ class FileDownloadResponse:
 
 @dataclass
 class FileUploadResponse:
-    """Whether one file arrived."""
+    """Whether one file was stored."""
 
     path: str
     error: str | None = None
@@ -202,7 +202,7 @@ class ExecuteResponse:
     signal: str | None = None
     """Name of the signal that ended it, such as `SIGSEGV`; then there is no exit code."""
     timed_out: bool = False
-    """Whether it was ended because its time was up."""
+    """Whether it was stopped by its timeout."""
     timeout: float | None = None
     """The seconds after which it timed out, if it did."""
 
@@ -212,7 +212,7 @@ class Outcome:
     """What a backend knows of a call that it may have carried out before a crash."""
 
     finished: bool
-    """Whether the effect is there, whole; else it may have happened, wholly or in part."""
+    """Whether the effect is complete; otherwise it may have happened, completely or in part."""
     occurrences: int | None = None
     """Of an edit: in how many places."""
     response: ExecuteResponse | None = None
@@ -221,7 +221,7 @@ class Outcome:
 
 @runtime_checkable
 class Backend(Protocol):
-    """Where files live."""
+    """A place for files."""
 
     def ls(self, path: str) -> Any: ...
 
@@ -240,7 +240,7 @@ class Backend(Protocol):
 
 @runtime_checkable
 class CommandBackend(Backend, Protocol):
-    """Where files live and commands run."""
+    """A place for files where commands can run."""
 
     @property
     def id(self) -> str: ...

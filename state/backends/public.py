@@ -48,7 +48,7 @@ PUBLIC_METHODS = (
     *("upload_files", "download_files", "digest", "recall", "execute"),
 )
 CHANGING_METHODS = frozenset(("write", "edit", "delete", "move", "upload_files", "recall"))
-"""Those that change something; `recall` may end what was interrupted."""
+"""Methods that change something; `recall` may finish an interrupted change."""
 _CODES: dict[type[FilesystemError], str] = {
     FileExists: "file_exists",
     FileNotFound: "file_not_found",
@@ -64,12 +64,12 @@ Async = Callable[Concatenate["PublicMethods", P], Coroutine[Any, Any, R]]
 
 
 def error_code(error: FilesystemError) -> str:
-    """Return the word by which `upload_files` and `download_files` name an error, or its text."""
+    """Return the code of an error for `upload_files` and `download_files`, or its message."""
     return next((code for kind, code in _CODES.items() if isinstance(error, kind)), str(error))
 
 
 def _twins(answer: Answer[P, R]) -> tuple[Sync[P, R], Async[P, R]]:
-    """Return a sync method and its async twin that answer by a function of the store."""
+    """Return a sync method and its async twin that call a function of the store."""
 
     @functools.wraps(answer)
     def sync(self: "PublicMethods", /, *args: P.args, **options: P.kwargs) -> R:
@@ -86,7 +86,7 @@ def _twins(answer: Answer[P, R]) -> tuple[Sync[P, R], Async[P, R]]:
 
 
 def _reporting(result: Callable[..., R]) -> Callable[[Answer[P, R]], Answer[P, R]]:
-    """Turn an error into a result that carries it."""
+    """Turn an error into a result with that `error`."""
 
     def wrap(answer: Answer[P, R]) -> Answer[P, R]:
         @functools.wraps(answer)
@@ -195,7 +195,7 @@ async def _upload_files(
     overwrite: bool = True,
     once: str | None = None,
 ) -> list[FileUploadResponse]:
-    """Store bytes as files, in place of what is there, or only where nothing is."""
+    """Store bytes as files; without `overwrite` only where no file exists."""
     answers = [FileUploadResponse(path) for path, _ in files]
     normal: dict[str, bytes] = {}
     for answer, (path, content) in zip(answers, files, strict=True):
@@ -236,7 +236,7 @@ async def _download_files(store: FileStore, paths: Sequence[str]) -> list[FileDo
 
 
 async def _digest(store: FileStore, file_path: str) -> str | None:
-    """Return a digest of what a file holds now, or `None` where there is none."""
+    """Return a digest of the content of a file, or `None` if it can't be read."""
     try:
         return await store.digest(store.normal(file_path))
     except FilesystemError:
@@ -261,7 +261,7 @@ async def _execute(
 
 
 class PublicMethods:
-    """Gives a backend its public methods; the backend says which `FileStore` it opens."""
+    """Gives a backend its public methods, which call the `FileStore` that it opens."""
 
     overridden: ClassVar[frozenset[str]] = frozenset()
     """Public methods that a subclass outside of this package has overridden."""
@@ -311,7 +311,7 @@ class CommandMethods(PublicMethods):
     execute, aexecute = _twins(_execute)
 
     id: str
-    """A name that tells this place of commands from others."""
+    """A name that identifies the place where commands run."""
 
 
 def _threaded(name: str, method: Callable[..., Any]) -> Callable[..., Any]:

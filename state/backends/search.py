@@ -1,7 +1,7 @@
-"""Searching text line by line: literally, or by a regex that can't hang the process.
+"""Search text line by line: for a literal text, or for a regex that can't hang the process.
 
 A line ends at `\\n` and nowhere else, as for `grep -n`: so line numbers agree with `read_file` for
-every file. Every backend of ours that has files to search searches them with this module.
+every file. All our backends search with this module.
 """
 
 import contextlib
@@ -129,7 +129,7 @@ def locate(query: Query, lines: Sequence[str]) -> list[int]:
 def cut_line(line: str, column: int = 0, before: int = 0) -> str:
     """Return a line, cut around a column if it is long.
 
-    `before` is how many characters of the line are missing already. What was cut is not cut again.
+    `before` is how many characters of the line are missing already. A cut line is not cut again.
     """
     if len(line) <= _WHOLE_LINE and not before:
         return line
@@ -194,7 +194,7 @@ class _Answer:
         self._last = ("", 0)
 
     def add(self, text: Text, hits: list[Hit]) -> bool:
-        """Take in the rows of a text that match, and say whether more can be taken in."""
+        """Add the matching rows of a text; return whether there is room for more."""
         counts = self.result.counts
         assert counts is not None
         hits = [hit for hit in hits if self._is_new(text, hit[0])]
@@ -213,11 +213,11 @@ class _Answer:
         return not self.result.truncated
 
     def stop(self, note: str) -> None:
-        """Note that there may be more, and why it was not looked for."""
+        """Note that the search stopped early, and why."""
         self.result.truncated, self.result.note = True, note
 
     def _is_new(self, text: Text, row: int) -> bool:
-        """Say whether a row is to be counted: two pieces of a very long line are one line."""
+        """Say whether a row was not counted yet: two pieces of a very long line are one line."""
         if not text.start <= row < text.stop:
             return False
         path, line = self._last

@@ -11,8 +11,6 @@ from langgraph_filesystem.state.backends.file_store import (
     Kind,
     MountContext,
     Query,
-    ThreadFiles,
-    digest_of,
 )
 from langgraph_filesystem.state.backends.protocol import (
     DeleteResult,
@@ -44,7 +42,14 @@ from langgraph_filesystem.state.errors import (
     NotDirectory,
     Unsupported,
 )
-from langgraph_filesystem.state.files import FileData, FileEdit, Files, file_bytes
+from langgraph_filesystem.state.files import (
+    FileData,
+    FileEdit,
+    Files,
+    ThreadFiles,
+    digest_of,
+    file_bytes,
+)
 from langgraph_filesystem.state.globs import compile_glob
 from langgraph_filesystem.state.io import in_thread
 from langgraph_filesystem.state.paths import ancestors, normalize_path
@@ -53,7 +58,7 @@ __all__ = ("StateBackend", "StateStore")
 
 
 class StateBackend(PublicMethods):
-    """Files in the state of the thread. Mount it; the graph hands it the files when a node runs.
+    """Files in the state of the thread. Mount it: the graph passes it the files when a node runs.
 
     Args:
         max_file_size_mb: Size up to which operations write a file. Each change of a file is in the
@@ -143,7 +148,7 @@ class StateStore(FileStore):
             raise not_text(file_path, file_bytes(file))
         encoded(file_path, new_string)
         plan = plan_edit(file_path, file["content"], old_string, new_string, replace_all)
-        # Known before the text is built: one call could make a gigabyte of it.
+        # Checked before the text is built, which could be a gigabyte.
         self._check_size(file_path, edited_size(size_of(file), plan))
         self._change({self._key(file_path): FileEdit(edits=[plan.edit], modified_at=_now())})
         return EditResult(path=file_path, occurrences=plan.count, first_line=plan.first_line)
@@ -162,7 +167,7 @@ class StateStore(FileStore):
         update: dict[str, FileData | FileEdit | None] = dict.fromkeys(keys)
         skip = len(source.rstrip("/"))
         for key in keys:
-            # A directory may hold paths that get too long at another place.
+            # Paths below a directory may be too long at the destination.
             moved = normalize_path(destination + self._path(key)[skip:])
             update[self._key(moved)] = self._files[key]
         self._change(update)
@@ -185,7 +190,7 @@ class StateStore(FileStore):
         return await in_thread(search, texts, query) if query.regex else search(texts, query)
 
     async def digest(self, file_path: str) -> str | None:
-        """Return a digest of what a file holds now, or `None` where there is none."""
+        """Return a digest of the content of a file, or `None` if there is none."""
         file = self._files.get(self._key(file_path))
         return None if file is None else digest_of(file_bytes(file))
 
@@ -194,7 +199,7 @@ class StateStore(FileStore):
         return Inventory(files=[self._info(key) for key in self._keys_at(path)])
 
     async def fetch(self, paths: Sequence[str]) -> list[bytes | FilesystemError]:
-        """Return the bytes of each file, or why they can't be had."""
+        """Return the bytes of each file, or the error."""
         return [self._fetched(path) for path in paths]
 
     async def put(
@@ -243,7 +248,7 @@ class StateStore(FileStore):
         return key[len(self._prefix) :]
 
     def _start(self, path: str) -> str:
-        """Return what the keys of files below a directory begin with."""
+        """Return the prefix of the keys of all files below a directory."""
         return self._key(path).rstrip("/") + "/"
 
     def _is_directory(self, path: str) -> bool:
@@ -304,7 +309,7 @@ class StateStore(FileStore):
             if file.get("encoding", "utf-8") == "utf-8" and (not matches or matches(found[skip:])):
                 yield self._path(found), file["content"]
 
-    # What may be written
+    # Checks
 
     def _check_directory(self, path: str) -> None:
         if self._key(path) in self._files:
@@ -315,9 +320,9 @@ class StateStore(FileStore):
     def _check_writable(
         self, path: str, files: Files | None = None, directories: set[str] | None = None
     ) -> None:
-        """Raise where a file can't be: in place of a directory, or below another file.
+        """Raise if no file can be at a path: a directory is there, or a file is above it.
 
-        `files` and the keys of their `directories` are given by a caller that adds files to them.
+        A caller that writes many files passes `files` and the keys of their `directories`.
         """
         files, key = self._files if files is None else files, self._key(path)
         if key in files:
@@ -333,7 +338,7 @@ class StateStore(FileStore):
             raise FileTooLarge(path, size, self._limit)
 
     def _dated(self, path: str, file: FileData) -> FileData:
-        """Return a file of a valid size with its times: one that is replaced keeps its first."""
+        """Return a file with its times, after a check of its size; `created_at` is kept."""
         self._check_size(path, size_of(file))
         now = _now()
         old = self._files.get(self._key(path))

@@ -1,4 +1,4 @@
-"""Text files that are in memory: pages of their lines, and what is text and what is not.
+"""Text files in memory: pages of lines, and which content is text.
 
 A line ends at `\\n` and nowhere else, as for `grep -n`.
 """
@@ -28,7 +28,7 @@ __all__ = (
 )
 
 HEAD = 8_192
-"""A NUL among so many bytes at the beginning makes a file binary, as for `grep` and `git`."""
+"""A file with a NUL among this many bytes at its start is binary, as for `grep` and `git`."""
 
 
 class Page(NamedTuple):
@@ -76,7 +76,7 @@ def page_of(
 def limit_page(
     path: str, page: ReadResult, offset: int, column: int, max_characters: int | None
 ) -> ReadResult:
-    """Skip characters of the first line of a page, and cut the page to so many characters.
+    """Skip characters of the first line of a page, and cut the page to a number of characters.
 
     A page that is cut says where it stops, which may be right before the end of a line.
     """
@@ -125,7 +125,7 @@ def not_text(path: str, content: bytes) -> NotText:
 
 
 def decoded(path: str, content: bytes) -> str:
-    """Return the text of a file, with every character as it is."""
+    """Return the text of a file, unchanged."""
     if is_binary(content):
         raise not_text(path, content)
     try:
@@ -135,7 +135,7 @@ def decoded(path: str, content: bytes) -> str:
 
 
 def encoded(path: str, text: str) -> bytes:
-    """Return the bytes of a text; raise if UTF-8 has none for it."""
+    """Return a text as UTF-8; raise if it can't be encoded."""
     try:
         return text.encode()
     except UnicodeEncodeError as error:

@@ -17,8 +17,9 @@ from langgraph_filesystem.state.backends.protocol import (
     GrepResult,
     LsResult,
 )
-from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, NotDirectory, attempt
+from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, NotDirectory
 from langgraph_filesystem.state.globs import Glob
+from langgraph_filesystem.state.io import attempt
 from langgraph_filesystem.state.text import Note, PathPart, join_notes, split_notes
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class _Parts:
 
     def may_hold(self, path: str) -> bool:
         """Say whether files that match may lie below a path."""
-        return self._glob is None or self._glob.may_hold(self._relative(path))
+        return self._glob is None or self._glob.may_match_below(self._relative(path))
 
     def is_exact(self, place: "Place") -> bool:
         """Say whether a mount finds exactly what the pattern matches."""

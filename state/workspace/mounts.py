@@ -6,25 +6,26 @@
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
-from langgraph_filesystem.state.backends.file_store import (
-    Capabilities,
-    FileStore,
-    MountContext,
-    ThreadFiles,
-)
-from langgraph_filesystem.state.backends.foreign import open_store
+from langgraph_filesystem.state.backends.file_store import Capabilities, FileStore, MountContext
+from langgraph_filesystem.state.backends.foreign import ForeignBackend
 from langgraph_filesystem.state.backends.protocol import Backend, BackendFactory
+from langgraph_filesystem.state.backends.public import PublicMethods
 from langgraph_filesystem.state.backends.state import StateBackend
 from langgraph_filesystem.state.errors import FilesystemError, PathRefused
-from langgraph_filesystem.state.files import CONFLICTS
+from langgraph_filesystem.state.files import CONFLICTS, ThreadFiles
 from langgraph_filesystem.state.paths import ancestors, is_within, normalize_path
 from langgraph_filesystem.state.text import PathPart
 
-__all__ = ("Alias", "Composed", "Mount", "Mountable", "Mounts")
+__all__ = ("Alias", "Composed", "Mount", "Mountable", "Mounts", "open_store")
+
+
+_STORE_METHODS = {"upload_files": "put", "download_files": "fetch"}
+"""Public methods that a `FileStore` has under another name."""
 
 
 @dataclass(frozen=True)
@@ -198,6 +199,28 @@ class Mounts:
             raise FilesystemError(
                 PathPart(path), f": is {what}, and can't be written, moved or deleted."
             )
+
+
+def open_store(backend: Any, context: MountContext) -> FileStore:
+    """Return the store of a backend, ours or foreign, for one run of a node.
+
+    Methods that a subclass of one of our backends overrides replace those of the store.
+    """
+    if not isinstance(backend, PublicMethods):
+        return ForeignBackend(backend, context)
+    store = backend.open(context)
+    if not type(backend).overridden:
+        return store
+    wrapped = ForeignBackend(backend.bound_to(store), context)
+    store = copy(store)
+    names = {_STORE_METHODS.get(name, name) for name in type(backend).overridden}
+    if "delete" in names:
+        names.add("delete_copied")  # the store may have a way of its own to delete
+    for name in names:
+        setattr(store, name, getattr(wrapped, name))
+    if "execute" in names:
+        store.capabilities = replace(store.capabilities, executes=True)
+    return store
 
 
 def _flattened(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from langgraph_filesystem.state.backends.file_store import Inventory, digest_of
+from langgraph_filesystem.state.backends.file_store import Inventory
 from langgraph_filesystem.state.backends.protocol import FileInfo, MoveResult
 from langgraph_filesystem.state.errors import (
     BackendFailed,
@@ -18,6 +18,7 @@ from langgraph_filesystem.state.errors import (
     IsDirectory,
     Unsupported,
 )
+from langgraph_filesystem.state.files import digest_of
 from langgraph_filesystem.state.paths import is_within
 from langgraph_filesystem.state.text import Note, PathPart, join_notes
 

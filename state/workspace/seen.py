@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from langgraph_filesystem.state.backends.file_store import ThreadFiles, digest_of
 from langgraph_filesystem.state.errors import NotRead
-from langgraph_filesystem.state.files import file_bytes
+from langgraph_filesystem.state.files import ThreadFiles, digest_of, file_bytes
 from langgraph_filesystem.state.paths import is_within
 
 __all__ = ("Seen",)

@@ -21,9 +21,7 @@ from langgraph_filesystem.state.backends.file_store import (
     MountContext,
     OnOutput,
     Query,
-    ThreadFiles,
 )
-from langgraph_filesystem.state.backends.foreign import open_store
 from langgraph_filesystem.state.backends.protocol import (
     DeleteResult,
     EditResult,
@@ -37,17 +35,13 @@ from langgraph_filesystem.state.backends.protocol import (
     WriteResult,
 )
 from langgraph_filesystem.state.backends.state import StateBackend
-from langgraph_filesystem.state.errors import (
-    FilesystemError,
-    IsDirectory,
-    Unsupported,
-    attempt,
-)
-from langgraph_filesystem.state.files import CONFLICTS
+from langgraph_filesystem.state.errors import FilesystemError, IsDirectory, Unsupported
+from langgraph_filesystem.state.files import CONFLICTS, ThreadFiles
+from langgraph_filesystem.state.io import attempt
 from langgraph_filesystem.state.paths import is_within
 from langgraph_filesystem.state.text import Note, PathPart
 from langgraph_filesystem.state.workspace.lookup import find_files, find_lines, list_directory
-from langgraph_filesystem.state.workspace.mounts import Mount, Mounts
+from langgraph_filesystem.state.workspace.mounts import Mount, Mounts, open_store
 from langgraph_filesystem.state.workspace.moving import move
 from langgraph_filesystem.state.workspace.seen import Seen
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from langgraph_filesystem.context import AgentContext, check_context, permitted_roots
-from langgraph_filesystem.nodes.choices import Choices
+from langgraph_filesystem.nodes.settings import Choices
 
 
 def test_it_extends_what_the_nodes_know() -> None:

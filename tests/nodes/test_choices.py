@@ -9,14 +9,14 @@ from langgraph.runtime import Runtime
 from pydantic import ValidationError
 
 from langgraph_filesystem import create_filesystem_agent
-from langgraph_filesystem.nodes.choices import (
+from langgraph_filesystem.nodes.operations import OPERATIONS
+from langgraph_filesystem.nodes.settings import (
     DEFAULTS,
     Choices,
     OperationName,
     chosen,
     offered_by,
 )
-from langgraph_filesystem.nodes.operations import OPERATIONS
 from tests.scripted import ScriptedModel, answers, call, says
 
 GIVEN: Any = {"messages": [HumanMessage("go")]}

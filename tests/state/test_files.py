@@ -229,7 +229,7 @@ def test_an_edit_that_does_not_fit_is_kept_as_a_file(path: str, old: str, more: 
     assert {p: merged[p]["content"] for p in LEFT} == {p: LEFT[p]["content"] for p in LEFT}
     [(name, text)] = conflicts(merged).items()
     assert name.startswith(f"/conflicts/{path.rpartition('/')[2]}-")
-    assert text.startswith(f"This edit of {path} did not fit any more")
+    assert text.startswith(f"This edit of {path} could not be applied")
     assert f"\nCall: {more.get('call', 'unknown')}\n" in text
     assert f"\nEvery occurrence: {'yes' if more.get('replace_all') else 'no'}\n" in text
     assert f"<<<<<<< old text\n{old}\n=======\nNEW\n\n>>>>>>> new text\n" in text

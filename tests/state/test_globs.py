@@ -137,7 +137,7 @@ def test_every_directory_above_a_match_may_hold_it(pattern: str, names: list[str
     except PatternRefused:
         return
     if glob.matches("/".join(names)):
-        assert all(glob.may_hold("/".join(names[:depth])) for depth in range(len(names)))
+        assert all(glob.may_match_below("/".join(names[:depth])) for depth in range(len(names)))
 
 
 @pytest.mark.parametrize(
@@ -154,8 +154,8 @@ def test_directories_that_can_not_hold_a_match_are_known(
     pattern: str, may_hold: list[str], may_not: list[str]
 ) -> None:
     glob = Glob(pattern)
-    assert [path for path in may_hold if not glob.may_hold(path)] == []
-    assert [path for path in may_not if glob.may_hold(path)] == []
+    assert [path for path in may_hold if not glob.may_match_below(path)] == []
+    assert [path for path in may_not if glob.may_match_below(path)] == []
 
 
 def test_a_path_as_its_own_pattern_matches_itself_only_there() -> None:

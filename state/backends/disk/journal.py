@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator, Mapping
 from langgraph_filesystem.state.backends.disk.delete import remove_tree
 from langgraph_filesystem.state.backends.disk.jail import RESERVED, Jail, closing_handle
 from langgraph_filesystem.state.backends.disk.read import handle_digest, identity_digest
-from langgraph_filesystem.state.backends.file_store import digest_of
 from langgraph_filesystem.state.backends.journal import Change, Journal, Record, verdict
 from langgraph_filesystem.state.backends.protocol import Outcome
 from langgraph_filesystem.state.errors import BackendFailed, FilesystemError
+from langgraph_filesystem.state.files import digest_of
 from langgraph_filesystem.state.text import PathPart
 
 __all__ = ("DiskJournal", "DiskShelf")

@@ -108,7 +108,7 @@ def _list(jail: Jail, directory: str, top: str, glob: Glob | None, links: bool) 
                 if name[0] == "." and jail.hides(here, name):
                     continue
                 if entry.is_dir(follow_symlinks=False):
-                    if glob is None or glob.may_hold(relative + name):
+                    if glob is None or glob.may_match_below(relative + name):
                         found.append(f"{directory}{name}/")
                 elif glob is None or glob.matches(relative + name):
                     is_link = links and entry.is_symlink()

@@ -1,8 +1,8 @@
-"""`ObjectStore`: every file operation over objects under keys, written once for all stores.
+"""`ObjectStore`: every file operation on objects with keys, written once for all stores.
 
-Whoever changes a file holds a lock of this process on its path. Where the store can compare before
-it writes, writers of other processes lose nothing either: an edit of a file that has changed
-meanwhile is made again in the new content.
+A change holds a lock of this process on the path. Where the store can compare before it writes,
+other processes lose nothing either: an edit of a file that has changed meanwhile is made again on
+the new content.
 """
 
 import asyncio
@@ -18,7 +18,6 @@ from langgraph_filesystem.state.backends.file_store import (
     Inventory,
     Kind,
     Query,
-    digest_of,
 )
 from langgraph_filesystem.state.backends.journal import Change
 from langgraph_filesystem.state.backends.objects.errors import ChangedMeanwhile
@@ -60,6 +59,7 @@ from langgraph_filesystem.state.errors import (
     IsDirectory,
     NotDirectory,
 )
+from langgraph_filesystem.state.files import digest_of
 from langgraph_filesystem.state.globs import compile_glob
 from langgraph_filesystem.state.io import in_thread, is_sync
 from langgraph_filesystem.state.paths import is_within, normalize_path
@@ -91,7 +91,7 @@ class ObjectStore(FileStore):
 
     @cached_property
     def _objects(self) -> Objects:
-        """Found when it is first needed, so that a missing store is an answer to a call."""
+        """Located on first use, so that a missing store is an error of a call."""
         return self._locate()
 
     @cached_property
@@ -158,7 +158,7 @@ class ObjectStore(FileStore):
         return await search_objects(self._objects, found, query, self._max_size)
 
     async def digest(self, file_path: str) -> str | None:
-        """Return a digest of what a file holds now."""
+        """Return a digest of the content of a file."""
         self._objects.check(file_path)
         return await digest_at(self._objects, file_path, self._max_size)
 

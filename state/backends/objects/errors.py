@@ -1,7 +1,7 @@
-"""Errors of stores of objects, in words without an address, a credential or a path of the host.
+"""Errors of object stores, without addresses, credentials or paths of the host.
 
-A client's own message may hold all of these. Only the store's short code of the error is shown,
-such as `AccessDenied`.
+The message of a client may contain all of these. Only the error code of the store is shown, such as
+`AccessDenied`.
 """
 
 import re
@@ -47,7 +47,7 @@ _CLIENT_ERRORS = {
     "paramiko": "SSHException",
     "smbprotocol.exceptions": "SMBException",
 }
-"""What clients behind `fsspec` raise that is no `OSError`."""
+"""Errors of clients behind `fsspec` that are not an `OSError`."""
 
 _CODES = (
     re.compile(r"<Code>(\w{1,60})</Code>"),

@@ -1,7 +1,7 @@
 """Any `fsspec` filesystem as objects.
 
-No such filesystem can compare before it writes. A file is looked at again right before it is
-replaced, so only another process that writes in the very same moment can lose something.
+These filesystems can't compare before they write. A file is checked again right before it is
+replaced, so an edit can only be lost if another process writes at the same moment.
 """
 
 import asyncio
@@ -45,14 +45,14 @@ class FsspecObjects(RemoteObjects):
         protocol = innermost.protocol
         self.is_local = "file" in ([protocol] if isinstance(protocol, str) else protocol)
         self._is_async = bool(filesystem.async_impl and innermost.async_impl)
-        """Then it is behind HTTP: it has keys, and no directories of its own."""
+        """Whether it is behind HTTP: such a filesystem has keys and no real directories."""
         self._creates = "mode" in inspect.signature(filesystem.pipe_file).parameters
         self._staging = staging or self._key(f"{RESERVED}/new")
         """Where a file on a disk is written before it is moved to its place."""
 
     @property
     def identity(self) -> Hashable:
-        """Two filesystems that were created alike are the same one."""
+        """The filesystem: `fsspec` returns the same object for the same arguments."""
         return "fsspec", self._filesystem
 
     def notes(self, scope: str) -> "FsspecObjects":
@@ -98,7 +98,7 @@ class FsspecObjects(RemoteObjects):
             raise Changed from None
 
     async def update(self, path: str, content: bytes, old: Blob) -> None:
-        """Write a file that is still the old one when it is looked at."""
+        """Write a file, if a check shows that it is still the old one."""
         entry = await self.info(path)
         if entry is None or entry.version != old.version:
             raise Changed
@@ -138,7 +138,7 @@ class FsspecObjects(RemoteObjects):
         return bool(info["type"] == "directory")
 
     async def _check_links(self, path: str) -> None:
-        """Refuse a path through a link on a disk: it may lead anywhere."""
+        """Raise for a path through a link on a disk, which may lead anywhere."""
         if not self.is_local:
             return
         for step in (path, *ancestors(path)):
@@ -147,7 +147,9 @@ class FsspecObjects(RemoteObjects):
             except _NOT_THERE:
                 continue
             if info.get("islink"):
-                raise PathRefused(path, "a symbolic link is on it. Use the link's target.")
+                raise PathRefused(
+                    path, "it goes through a symbolic link. Use the target of the link."
+                )
 
     async def _put(self, path: str, content: bytes, **options: Any) -> None:
         await self._check_links(path)
@@ -155,13 +157,13 @@ class FsspecObjects(RemoteObjects):
         if not self.is_local:
             await self._write_to(path, key, "pipe_file", key, content, **options)
             return
-        # A disk is written in place: nobody should see half a file, so it is moved when complete.
+        # On a disk the file is moved into place when it is complete: nobody should see half a file.
         staged = f"{self._staging}/{uuid.uuid4().hex}"
         await self._write_to(path, staged, "pipe_file", staged, content)
         await self._write_to(path, key, "mv", staged, key)
 
     async def _write_to(self, path: str, key: str, method: str, *args: Any, **options: Any) -> None:
-        """Call a method that writes to a key; create the directories above it if need be."""
+        """Call a method that writes to a key; create missing directories above it."""
         try:
             await self._do(path, method, *args, **options)
         except FileNotFoundError as error:
@@ -212,8 +214,8 @@ class FsspecObjects(RemoteObjects):
     # Requests
 
     async def _do(self, path: str, method: str, *args: Any, **options: Any) -> Any:
-        """Call a method of the filesystem; raise what our callers handle, and explain the rest."""
-        # Its memory of earlier answers knows nothing of other writers.
+        """Call a method of the filesystem; turn errors that our callers don't handle into ours."""
+        # Its cache does not know about other writers.
         self._filesystem.invalidate_cache()
         try:
             blocking = getattr(self._filesystem, method)

@@ -1,6 +1,6 @@
 """The journal of objects: what a call was about to do, and whether it is done.
 
-Notes are small objects in a place apart from the files, one place for each scope. Keys of calls and
+Notes are small objects, kept apart from the files, in one place per scope. Keys of calls and
 verdicts are those of `state/backends/journal.py`.
 """
 
@@ -22,13 +22,13 @@ _MAX_SCOPES = 1_000
 
 
 class ObjectJournal:
-    """The notes of one store of objects."""
+    """The journal of one object store."""
 
     def __init__(self, objects: Objects, max_size: int) -> None:
         self._objects = objects
         self._max_size = max_size
         self._tidied: dict[str, str] = {}
-        """The last message of each scope whose former notes were removed."""
+        """Scope to the last message for which older notes were removed."""
 
     async def begin(
         self, once: str | None, changes: Sequence[Change], occurrences: int | None = None
@@ -153,6 +153,6 @@ def _changes(record: Record) -> list[Change]:
 def _loaded(content: bytes) -> Record | None:
     try:
         record = json.loads(content)
-    except ValueError:  # half a note is none
+    except ValueError:  # an incomplete note counts as missing
         return None
     return record if isinstance(record, dict) else None

@@ -1,8 +1,8 @@
-"""Locks by path, for threads and event loops alike: changes of one file wait for each other.
+"""Locks by path, for threads and event loops: changes of one file wait for each other.
 
-They hold within one process. Waiting in an event loop takes no thread, and a waiter that is
-cancelled leaves the queue. Nobody waits for ever: the waiting threads may be the very ones that the
-holder of a lock needs to go on.
+They work within one process. Waiting in an event loop takes no thread, and a cancelled waiter
+leaves the queue. Waiting has a time limit, because the holder of a lock may need one of the
+threads that wait for it.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ __all__ = ("hold",)
 
 _guard = threading.Lock()
 _queues: dict[Hashable, deque["Future[None]"]] = {}
-"""Who waits for each lock that is held, in order."""
+"""The waiters for each lock that is held, in order."""
 
 
 @asynccontextmanager
@@ -28,7 +28,7 @@ async def hold(place: Hashable, *paths: str, seconds: float = 30.0) -> AsyncIter
     """Hold the locks of some paths of a place."""
     held: list[Hashable] = []
     try:
-        # Always in the same order, so that two never wait for each other.
+        # Always in the same order, to avoid deadlocks.
         for path in sorted(set(paths)):
             await _acquire((place, path), path, seconds)
             held.append((place, path))

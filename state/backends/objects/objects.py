@@ -1,7 +1,7 @@
 """`Objects`: what a LangGraph store, a bucket and a remote filesystem have in common.
 
-They keep a file as one value under its path. `ObjectStore` (`backend.py`) says what a file
-operation does with such values; an `Objects` knows one kind of store.
+They keep a file as one value under its path. `ObjectStore` (`backend.py`) implements the file
+operations with such values; an `Objects` knows one kind of store.
 
 A directory exists as long as there is a file below it. Methods are `async` and written for sync and
 async runs at once, see `state/io.py`.
@@ -24,11 +24,11 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _MAX_REQUESTS = 16
-"""Requests at the same time: a bucket answers each in some 30 ms and allows many more."""
+"""Requests in parallel: a bucket answers each in some 30 ms and allows many more."""
 
 
 class Changed(Exception):
-    """Another writer was faster: the object is not what it was, or is there already."""
+    """Another writer was faster: the object has changed, or exists already."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ class Survey:
     """What is at some paths and above them, before files are written there."""
 
     files: set[str]
-    """Those of the paths, and of the directories above them, that are files."""
+    """The paths, and paths above them, at which there are files."""
     directories: set[str]
-    """Those of the paths that are directories."""
+    """The paths at which there are directories."""
 
     def has_file(self, path: str) -> bool:
-        """Say whether a file is at a path already; raise if there can't be one."""
+        """Say whether there is a file at a path; raise if there can't be one."""
         if path in self.files:
             return True
         if path in self.directories or path == "/":
@@ -91,7 +91,7 @@ class Survey:
         return False
 
     def add(self, path: str) -> None:
-        """Count a path as a file that is there from now on."""
+        """Add a file that is about to be written."""
         self.files.add(path)
         self.directories.update(ancestors(path))
 
@@ -101,7 +101,7 @@ class Objects(Protocol):
 
     @property
     def identity(self) -> Hashable:
-        """Tells this place from others, for the locks of this process."""
+        """Identifies the store, for the locks of this process."""
 
     def check(self, path: str) -> None:
         """Raise for a path that can't hold a file here."""
@@ -115,7 +115,7 @@ class Objects(Protocol):
     async def get(
         self, path: str, start: int = 0, length: int | None = None, same: Blob | None = None
     ) -> Blob | None:
-        """Return bytes of a file, all of them if that is as cheap; `None` if there is none.
+        """Return bytes of a file, perhaps more than requested; `None` if there is no file.
 
         Raises `Changed` if the file is in another state than `same`.
         """

@@ -1,7 +1,7 @@
 """An `obstore` store as objects: S3, GCS, Azure, a directory or memory.
 
-Where the store can, a file is created only if there is none, and changed only if it is still what
-was read: of two writers, wherever they are, the slower one notices.
+Where the store can, a file is created only if it does not exist, and changed only if it is still
+the version that was read. So the slower of two writers notices the other, wherever they run.
 """
 
 import time
@@ -38,11 +38,11 @@ class ObstoreObjects(RemoteObjects):
         self._unsupported = (NotImplementedError, self._errors.NotSupportedError)
         kinds = import_module("obstore.store")
         self._has_markers = not isinstance(store, (kinds.LocalStore, kinds.MemoryStore))
-        """Whether there may be objects that stand for directories."""
+        """Whether there may be objects that represent directories."""
 
     @property
     def identity(self) -> Hashable:
-        """Two clients of one bucket don't know of each other: they compare, or may lose."""
+        """The client: two clients of one bucket don't share locks, but compare versions."""
         return "obstore", id(self._store)
 
     def notes(self, scope: str) -> "ObstoreObjects":
@@ -112,7 +112,7 @@ class ObstoreObjects(RemoteObjects):
                 await gather_limited(self._remove_one, some)
 
     async def remove_directory(self, path: str) -> bool:
-        """Say that an object that stands for a directory stays: obstore can't name its key."""
+        """Return `False`: obstore can't delete the object that represents a directory."""
         return False
 
     async def children(self, directory: str) -> Listing:
@@ -144,7 +144,7 @@ class ObstoreObjects(RemoteObjects):
         return found
 
     async def is_directory(self, path: str) -> bool:
-        """Say whether an object is below a path, or one that stands for the directory."""
+        """Say whether there is an object below a path, or one that represents the directory."""
         key = self._prefix(path)
         page = await self._next(path, self._pages(path, key))
         if any(meta["path"] != key for meta in page):
@@ -152,7 +152,7 @@ class ObstoreObjects(RemoteObjects):
         return bool(page) and await self._head(path) is None
 
     async def _without_markers(self, files: list[Entry]) -> list[Entry]:
-        """Leave out objects that stand for directories: they are listed like empty files."""
+        """Leave out objects that represent directories, which are listed like empty files."""
         paths = {entry.path for entry in files}
         parents = {path.rpartition("/")[0] for path in paths}
         empty = [e.path for e in files if not e.size and e.path not in parents]
@@ -170,7 +170,7 @@ class ObstoreObjects(RemoteObjects):
             raise Changed from None
         except self._unsupported:
             pass
-        # S3 can only check what is sent to it.
+        # S3 checks conditions only for content that is sent to it.
         meta = await self._head(source)
         if meta is None or await self._head(destination) is not None:
             raise Changed
@@ -194,7 +194,7 @@ class ObstoreObjects(RemoteObjects):
             raise explain(path, error) from None
 
     async def _do(self, path: str, function: str, *args: Any, **options: Any) -> Any:
-        """Call a function of the store; raise what our callers handle, and explain the rest."""
+        """Call a function of the store; turn errors that our callers don't handle into ours."""
         blocking = getattr(self._obstore, function)
         awaited = getattr(self._obstore, f"{function}_async")
         try:
@@ -210,7 +210,7 @@ class ObstoreObjects(RemoteObjects):
         if "<Code>NotImplemented</Code>" in str(error):
             return NotImplementedError()
         if "(os error 20)" in str(error):
-            return FileNotFoundError()  # on a disk: a file is where a directory would have to be
+            return FileNotFoundError()  # on a disk: a file is in the place of a directory
         if isinstance(error, FileNotFoundError) and "NoSuchBucket" not in str(error):
             return error
         return explain(path, error)

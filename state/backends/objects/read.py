@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from langgraph_filesystem.state.backends.file_store import Query, digest_of
+from langgraph_filesystem.state.backends.file_store import Query
 from langgraph_filesystem.state.backends.objects.errors import ChangedMeanwhile
 from langgraph_filesystem.state.backends.objects.objects import (
     Blob,
@@ -24,6 +24,7 @@ from langgraph_filesystem.state.errors import (
     IsDirectory,
     NotText,
 )
+from langgraph_filesystem.state.files import digest_of
 from langgraph_filesystem.state.io import in_thread
 from langgraph_filesystem.state.text import Note, PathPart, join_notes
 
@@ -41,7 +42,7 @@ CHUNK = 1 << 20
 SECONDS = 5.0
 """How long listing files, and then searching them, may take before there is an answer."""
 _BATCH_BYTES, _BATCH_FILES = 8 << 20, 64
-"""What a search fetches at once: enough to be fast, little enough for the memory."""
+"""What a search fetches at once, as a compromise between speed and memory."""
 
 
 async def missing(objects: Objects, path: str) -> FilesystemError:
@@ -72,7 +73,7 @@ async def digest_at(objects: Objects, path: str, max_size: int) -> str | None:
 
 
 async def _completed(objects: Objects, path: str, blob: Blob) -> Blob:
-    """Return a file whole whose first bytes are there."""
+    """Fetch the rest of a file whose first bytes are known."""
     if len(blob.content) == blob.size:
         return blob
     try:

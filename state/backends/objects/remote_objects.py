@@ -21,7 +21,7 @@ from langgraph_filesystem.state.paths import ancestors, is_within, normalize_pat
 __all__ = ("RESERVED", "RemoteObjects")
 
 RESERVED = "/.langgraph-filesystem"
-"""Where the journal is: hidden, and refused as a path."""
+"""Where the journal is. Hidden, and invalid as a path."""
 _FEW = 8
 """Up to this many paths of a directory are looked up one by one: it may hold a million others."""
 
@@ -46,7 +46,7 @@ class RemoteObjects(Objects, ABC):
         """Copy a file to where nothing is, or raise `Changed`."""
 
     def check(self, path: str) -> None:
-        """Refuse the paths of the journal."""
+        """Raise for paths of the journal."""
         if is_within(path, RESERVED):
             raise PathRefused(path, "it is reserved. Choose another path.")
 
@@ -100,9 +100,9 @@ class RemoteObjects(Objects, ABC):
             files.update(entry.path for entry in listing.files)
             directories |= listing.directories
         single = [path for path in paths if _parent(path) not in listed and path != "/"]
-        files |= await _those_that(self._is_file, [*single, *sorted(steps)])
+        files |= await _paths_where(self._is_file, [*single, *sorted(steps)])
         new = [path for path in single if path not in files]
-        directories |= await _those_that(self._is_directory, new)
+        directories |= await _paths_where(self._is_directory, new)
         return Survey(files, directories)
 
     async def _is_file(self, path: str) -> bool:
@@ -167,7 +167,7 @@ def _parent(path: str) -> str:
     return path.rpartition("/")[0] or "/"
 
 
-async def _those_that(
+async def _paths_where(
     test: Callable[[str], Coroutine[Any, Any, bool]], paths: Sequence[str]
 ) -> set[str]:
     found = await gather_limited(test, paths)

@@ -92,7 +92,7 @@ class StoreBackend(PublicMethods):
 
     def open(self, context: MountContext) -> FileStore:
         """Return the store for one run of a node, or for one call outside of a graph."""
-        # A missing store is an answer to a call, not an error of the mount.
+        # A missing store is an error of a call, not of the mount.
         return ObjectStore(lambda: self._locate(context.runtime or _running()), self._max_size)
 
     def _locate(self, runtime: Runtime[Any] | None) -> "_StoreObjects":
@@ -137,7 +137,7 @@ def _user_id(context: Any) -> Any:
 
 
 def _label(text: str) -> str:
-    """Return an identity as a label: a mail address has a `.`, which a label can't have."""
+    """Return an identity as a label of a namespace, which can't have a `.`."""
     return "".join(f"%{ord(c):02X}" if c in "%." or not c.isprintable() else c for c in text)
 
 
@@ -164,7 +164,7 @@ def _running() -> Runtime[Any] | None:
 
 
 class _NotAFile(FilesystemError):
-    """An item of somebody else is where a file is to be written."""
+    """The store has an item at the path that is not a file."""
 
     def __init__(self, path: str) -> None:
         super().__init__(
@@ -184,11 +184,11 @@ class _StoreObjects:
 
     @property
     def identity(self) -> Hashable:
-        """Two stores with the same namespace only wait for each other now and then."""
+        """The namespace: two stores with the same one share locks, which does no harm."""
         return "store", self._namespace
 
     def check(self, path: str) -> None:
-        """Refuse a path that not every store can hold."""
+        """Raise for a path that is too long for some stores."""
         if len(path.encode()) > _MAX_KEY_BYTES:
             raise PathRefused(path, f"it is longer than {_MAX_KEY_BYTES:,} bytes.")
 
@@ -205,7 +205,7 @@ class _StoreObjects:
     async def get(
         self, path: str, start: int = 0, length: int | None = None, same: Blob | None = None
     ) -> Blob | None:
-        """Return a file, always whole: a store gives no parts."""
+        """Return a file, always whole: a store has no partial reads."""
         [item] = await self._items([path])
         return blob_of(item)
 
@@ -251,7 +251,7 @@ class _StoreObjects:
             await self._batch([self._put(path, None) for path in paths[start : start + _BATCH]])
 
     async def remove_directory(self, path: str) -> bool:
-        """Say that nothing is left of a directory without files."""
+        """Return `True`: a directory without files does not exist."""
         return True
 
     async def rename(self, pairs: Sequence[tuple[str, str]]) -> None:

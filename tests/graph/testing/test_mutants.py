@@ -141,7 +141,7 @@ class Following(Reference):
 
     def ls(self, path: str) -> Any:
         result = self.right("ls", path)
-        if result.error and "refused" in result.error:
+        if result.error and "is invalid" in result.error:
             raise ValueError(result.error)
         return result
 

@@ -9,14 +9,8 @@ import pytest
 from deepagents.backends import FilesystemBackend, LocalShellBackend
 
 from langgraph_filesystem import StateBackend
-from langgraph_filesystem.state.backends.file_store import (
-    FileStore,
-    MountContext,
-    Query,
-    ThreadFiles,
-    digest_of,
-)
-from langgraph_filesystem.state.backends.foreign import ForeignBackend, open_store
+from langgraph_filesystem.state.backends.file_store import FileStore, MountContext, Query
+from langgraph_filesystem.state.backends.foreign import ForeignBackend
 from langgraph_filesystem.state.backends.protocol import (
     ExecuteResponse,
     FileInfo,
@@ -43,7 +37,9 @@ from langgraph_filesystem.state.errors import (
     TextNotUnique,
     Unsupported,
 )
+from langgraph_filesystem.state.files import ThreadFiles, digest_of
 from langgraph_filesystem.state.text import PathPart
+from langgraph_filesystem.state.workspace.mounts import open_store
 from langgraph_filesystem.testing import Applied, BackendConformance, Driven
 from tests.nodes.backends import Broken, PlainShell, Shelf, Shell
 from tests.state.backends.foreigners import KINDS, RUNS, Run
@@ -421,7 +417,7 @@ class TestMissingParts:
 
         store = opened(Partial())
         assert run(store.ls("/d")).note == "unreadable: /d/x"
-        with pytest.raises(BackendFailed, match=r"^/d: is left where it is"):
+        with pytest.raises(BackendFailed, match=r"^/d: was not moved"):
             run(store.inventory("/d"))
 
 
@@ -493,7 +489,7 @@ class TestCommands:
         shell = Shell("ran")
         assert run(opened(shell).execute("x", once="scope.one.1")).output == "ran"
         assert run(opened(shell).execute("x", once="scope.one.2")).output == "ran"
-        with pytest.raises(FilesystemError, match="begun before the run was interrupted"):
+        with pytest.raises(FilesystemError, match="started before the run was interrupted"):
             run(opened(shell).execute("x", once="scope.one.1"))
         assert shell.files == {"/tmp/langgraph-filesystem/scope": b"one.1\none.2\n"}
         run(opened(shell).execute("x", once="scope.two.1"))

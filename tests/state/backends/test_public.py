@@ -18,14 +18,7 @@ from langgraph_filesystem import (
     StateBackend,
     StoreBackend,
 )
-from langgraph_filesystem.state.backends.file_store import (
-    FileStore,
-    MountContext,
-    Query,
-    ThreadFiles,
-    digest_of,
-)
-from langgraph_filesystem.state.backends.foreign import open_store
+from langgraph_filesystem.state.backends.file_store import FileStore, MountContext, Query
 from langgraph_filesystem.state.backends.protocol import ExecuteResponse, WriteResult
 from langgraph_filesystem.state.backends.public import (
     PUBLIC_METHODS,
@@ -33,6 +26,8 @@ from langgraph_filesystem.state.backends.public import (
     PublicMethods,
 )
 from langgraph_filesystem.state.errors import BackendFailed, FileExists
+from langgraph_filesystem.state.files import ThreadFiles, digest_of
+from langgraph_filesystem.state.workspace.mounts import open_store
 from tests.state.backends.foreigners import RUNS, Run
 
 BACKENDS: dict[type[PublicMethods], Callable[[Any, Path], Any]] = {

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from langgraph_filesystem.state.backends.file_store import ThreadFiles
-from langgraph_filesystem.state.files import merge_files
+from langgraph_filesystem.state.files import ThreadFiles, merge_files
 from langgraph_filesystem.state.workspace.mounts import Mounts
 from langgraph_filesystem.state.workspace.seen import Seen
 from langgraph_filesystem.state.workspace.workspace import Workspace

@@ -15,9 +15,9 @@ import pytest
 
 from langgraph_filesystem.state.backends.disk.backend import DiskStore, FilesystemBackend
 from langgraph_filesystem.state.backends.disk.replace import temporary_name
-from langgraph_filesystem.state.backends.file_store import digest_of
 from langgraph_filesystem.state.backends.protocol import MoveResult, Outcome
 from langgraph_filesystem.state.errors import FilesystemError
+from langgraph_filesystem.state.files import digest_of
 from langgraph_filesystem.state.io import run_sync
 from tests.state.backends.disk.places import (
     NOBODY,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from obstore.store import MemoryStore
 
-from langgraph_filesystem.state.backends.file_store import Query, digest_of
+from langgraph_filesystem.state.backends.file_store import Query
 from langgraph_filesystem.state.backends.objects.backend import ObjectStore
 from langgraph_filesystem.state.backends.objects.objects import Blob, Listing, gather_limited
 from langgraph_filesystem.state.backends.objects.obstore import ObstoreObjects
@@ -28,6 +28,7 @@ from langgraph_filesystem.state.errors import (
     NotText,
     PathRefused,
 )
+from langgraph_filesystem.state.files import digest_of
 from langgraph_filesystem.state.io import run_sync
 
 LIMIT = 2 * CHUNK
