@@ -100,7 +100,7 @@ def merge_updates(
 
     A file that is written again after it was deleted needs its own `created_at`, which backends
     set: otherwise it would get that of the deleted file.
-    An edit before a write of the whole file is dropped and never becomes a conflict: its author
+    An edit before a write of the whole file is dropped, so it can't become a conflict: its author
     has replaced its result.
     """
     merged = dict(one)
@@ -276,7 +276,7 @@ def _edited(path: str, old: FileData | None, write: FileEdit) -> Files:
 def _conflict(path: str, edit: Edit) -> tuple[str, FileData]:
     """Return the path and the file for an edit that could not be applied.
 
-    It has no times, because those of several merged writes are not known.
+    Both follow from the edit alone, so that merged updates give the same file.
     """
     content = (
         f"This edit of {path} could not be applied, because the file was changed in parallel.\n"

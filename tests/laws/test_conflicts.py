@@ -63,7 +63,7 @@ async def test_of_two_edits_of_one_text_one_lands_and_the_other_is_kept_and_told
     [path] = conflicts(state)
     lost, new = ("two", "x = 3") if "x = 2" in landed else ("one", "x = 2")
     kept = state["files"][path]["content"]
-    assert kept.startswith("This edit of /a did not fit any more")
+    assert kept.startswith("This edit of /a could not be applied")
     assert f"\nCall: {lost}\n" in kept
     assert f"<<<<<<< old text\nx = 1\n=======\n{new}\n>>>>>>> new text\n" in kept
     assert last.asked[0][0].text.endswith(TOLD)
@@ -101,7 +101,7 @@ def test_it_is_told_until_the_files_are_deleted(tmp_path: Path) -> None:
         )
     said = [reply.text for reply in answers(state)][-3:]
     assert said[0] == path
-    assert "This edit of /s/a did not fit any more" in said[1]
+    assert "This edit of /s/a could not be applied" in said[1]
     assert said[2] == f"Deleted {path}."
     assert conflicts(state) == []
     told = [TOLD in asked[0].text for asked in model.asked]
