@@ -39,7 +39,15 @@ from langgraph_filesystem.state.backends.protocol import (
 )
 from langgraph_filesystem.state.backends.search import search
 from langgraph_filesystem.state.backends.text_files import is_text, limit_page, not_text
-from langgraph_filesystem.state.errors import (CommandStarted, BackendFailed,     FileExists,     FileNotFound,     FilesystemError,     IsDirectory,     NotDirectory,     Unsupported)
+from langgraph_filesystem.state.errors import (
+    BackendFailed,
+    CommandStarted,
+    FileExists,
+    FileNotFound,
+    FilesystemError,
+    IsDirectory,
+    NotDirectory,
+    Unsupported,
 )
 from langgraph_filesystem.state.files import FileData, digest_of, file_bytes
 from langgraph_filesystem.state.globs import compile_glob
