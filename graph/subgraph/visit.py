@@ -188,7 +188,7 @@ class Parent:
 
     @property
     def takes_edits(self) -> bool:
-        """Say whether `files` has our reducer: another one would take an edit for a file."""
+        """Say whether `files` has our reducer, which understands edits."""
         return not self._channels or self._reducer("files") in (merge_files, merge_changed)
 
     @property
