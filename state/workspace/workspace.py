@@ -395,9 +395,9 @@ class Workspace(FileStore):
                     return outcome.response
                 if outcome is not None:
                     raise FilesystemError(
-                        "This command had begun before the run was interrupted. It may have done "
-                        "its work, or a part of it, so it was not run again. Look at what it did, "
-                        "then decide."
+                        "This command was started before the run was interrupted. It may have "
+                        "finished, or done a part of its work, so it was not run again. Check what "
+                        "it did, then decide."
                     )
             return await shell.store.execute(
                 command, timeout=timeout, on_output=on_output, once=key

@@ -443,7 +443,7 @@ async def test_a_command_is_never_run_twice(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text() == "ran\n"
     shell = Shell("hi")
     await workspace({"/m": shell}, key="s.g.0").execute("one")
-    with pytest.raises(FilesystemError, match="begun before the run was interrupted"):
+    with pytest.raises(FilesystemError, match="started before the run was interrupted"):
         await workspace({"/m": shell}, key="s.g.0").execute("one")
     assert len(shell.asked) == 1
 
@@ -451,7 +451,7 @@ async def test_a_command_is_never_run_twice(tmp_path: Path) -> None:
         def recall(self, once: str) -> Outcome:
             return Outcome(finished=False)
 
-    with pytest.raises(FilesystemError, match="had begun before the run was interrupted"):
+    with pytest.raises(FilesystemError, match="started before the run was interrupted"):
         await workspace({"/m": Begun()}, key="s.g.0").execute("one")
 
 
