@@ -32,6 +32,7 @@ __all__ = (
     "is_edit",
     "merge_files",
     "merge_updates",
+    "separate_conflicts",
 )
 
 
@@ -260,17 +261,40 @@ def is_edit(write: FileData | FileEdit | None) -> TypeIs[FileEdit]:
     return write is not None and "edits" in write
 
 
+def separate_conflicts(
+    path: str, old: FileData | None, write: FileEdit
+) -> dict[str, FileData | FileEdit | None]:
+    """Return an update that does the same, with the files of edits that can't be applied."""
+    text = _text_of(old)
+    rejected = write["edits"] if text is None else apply_edits(text, write["edits"])[1]
+    if not rejected:
+        return {path: write}
+    applied = [edit for edit in write["edits"] if not any(edit is one for one in rejected)]
+    return {path: {**write, "edits": applied}, **_conflicts(path, rejected)}
+
+
 def _edited(path: str, old: FileData | None, write: FileEdit) -> Files:
     """Return the file after an edit, and a file below `/conflicts/` for each part that fails."""
-    if old is None or old.get("encoding", "utf-8") != "utf-8":
+    text = _text_of(old)
+    if old is None or text is None:
         # It was text when the edit was made: another branch has deleted or replaced it.
-        return dict(_conflict(path, edit) for edit in write["edits"])
-    content, rejected = apply_edits(old["content"], write["edits"])
+        return _conflicts(path, write["edits"])
+    content, rejected = apply_edits(text, write["edits"])
     new = old.copy()
     new["content"] = content
     if "modified_at" in write:
         new["modified_at"] = write["modified_at"]
-    return {path: new, **dict(_conflict(path, edit) for edit in rejected)}
+    return {path: new, **_conflicts(path, rejected)}
+
+
+def _text_of(file: FileData | None) -> str | None:
+    if file is None or file.get("encoding", "utf-8") != "utf-8":
+        return None
+    return file["content"]
+
+
+def _conflicts(path: str, rejected: Sequence[Edit]) -> Files:
+    return dict(_conflict(path, edit) for edit in rejected)
 
 
 def _conflict(path: str, edit: Edit) -> tuple[str, FileData]:

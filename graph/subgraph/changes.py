@@ -12,7 +12,9 @@ from langgraph_filesystem.state.files import (
     FilesUpdate,
     apply_write,
     checked_update,
+    is_edit,
     merge_updates,
+    separate_conflicts,
 )
 
 __all__ = (
@@ -64,8 +66,16 @@ class ChangedFiles(dict[str, FileData]):
         files = ChangedFiles(self, self.given, self._changes)
         for update in updates:
             for path, write in update.items():
-                apply_write(files, path, write)
-            files._changes = merge_updates(files._changes, update)
+                # A conflict of this graph is handed on as the file that it has become: it may be
+                # resolved by now, or its edit replaced.
+                done = (
+                    separate_conflicts(path, files.get(path), write)
+                    if is_edit(write)
+                    else {path: write}
+                )
+                for one, change in done.items():
+                    apply_write(files, one, change)
+                files._changes = merge_updates(files._changes, done)
         return files
 
 

@@ -179,19 +179,33 @@ class _Transfer:
             ) from None
 
     async def _check_destination(self, inventory: Inventory) -> None:
-        """Refuse a destination that has anything but a part of what is moved there."""
-        destination = self._destination
+        """Refuse a destination that has anything but a part of what is moved there.
+
+        Unless it has all of it: a move that was interrupted may have deleted some of the source.
+        """
+        source, destination = self._source, self._destination
         with destination.renaming():
             kind = await destination.store.kind(destination.inner)
             if kind is None:
+                if not inventory.files:
+                    raise _empty(source)
                 return
-            is_file = inventory.files[0]["path"] == self._source.inner
-            if is_file and kind == "directory":
-                raise IsDirectory(destination.inner)
+            is_file = any(info["path"] == source.inner for info in inventory.files)
+            if is_file != (kind == "file"):
+                raise IsDirectory(destination.inner) if is_file else FileExists(destination.inner)
             there = await destination.store.inventory(destination.inner)
-            ours = {self._target(info["path"]) for info in inventory.files}
-            if any(info["path"] not in ours for info in there.files):
-                raise FileExists(destination.inner, _TAKEN)
+        ours = {self._target(info["path"]) for info in inventory.files}
+        if any(info["path"] not in ours for info in there.files) and not await self._has(inventory):
+            raise FileExists(destination.path, _TAKEN)
+
+    async def _has(self, inventory: Inventory) -> bool:
+        """Say whether the destination has all files of the source already."""
+        source, destination = self._source.store, self._destination.store
+        for paths in _batches(inventory.files):
+            found = await source.fetch(paths)
+            if await destination.fetch([self._target(path) for path in paths]) != found:
+                return False
+        return True
 
     async def _copy(self, inventory: Inventory) -> None:
         source, destination, size = self._source, self._destination, 0
@@ -305,13 +319,15 @@ class _Transfer:
 
 
 def _check_size(source: "Place", inventory: Inventory) -> None:
-    if not inventory.files:
-        raise FilesystemError(
-            PathPart(source.path), ": is an empty directory, which can't be moved to another mount."
-        )
     total = sum(info.get("size", 0) for info in inventory.files)
     if len(inventory.files) > _MAX_FILES or total > _MAX_BYTES:
         raise _too_much(source, len(inventory.files), total)
+
+
+def _empty(source: "Place") -> FilesystemError:
+    return FilesystemError(
+        PathPart(source.path), ": is an empty directory, which can't be moved to another mount."
+    )
 
 
 def _too_much(source: "Place", files: int, size: int) -> FilesystemError:

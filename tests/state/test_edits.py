@@ -4,15 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraph_filesystem.state.edits import Edit, apply_edits, plan_edit
+from langgraph_filesystem.state.edits import Edit, apply_edits, edited_size, plan_edit
 from langgraph_filesystem.state.errors import FilesystemError, TextNotFound, TextNotUnique
 
 texts = st.text(st.sampled_from("ab\n\r"), max_size=12)
 
 
 def edited(content: str, old: str, new: str, replace_all: bool = False) -> str:
-    edit, _ = plan_edit("/f", content, old, new, replace_all)
-    return apply_edits(content, [edit])
+    planned = plan_edit("/f", content, old, new, replace_all)
+    result, rejected = apply_edits(content, [planned.edit])
+    assert rejected == []
+    assert planned.apply(content) == result
+    return result
 
 
 @pytest.mark.parametrize(
@@ -70,12 +73,11 @@ def test_an_edit_without_cr_never_mixes_the_line_ends_of_a_file(
     assert result.count("\n") == result.count("\r\n")
 
 
-def test_the_number_of_places_is_returned() -> None:
-    assert plan_edit("/f", "a b a", "a", "c", True) == (
-        Edit(old="a", new="c", replace_all=True),
-        2,
-    )
-    assert plan_edit("/f", "a b", "a", "c", False)[1] == 1
+def test_a_planned_edit_knows_how_many_places_it_changes_and_where_the_first_is() -> None:
+    planned = plan_edit("/f", "x\na b a\na\n", "a", "c", True)
+    assert planned.edit == Edit(old="a", new="c", replace_all=True)
+    assert (planned.count, planned.first_line) == (3, 2)
+    assert plan_edit("/f", "a b", "a", "c", False).first_line == 1
 
 
 @given(texts, texts, texts, st.booleans())
@@ -83,24 +85,30 @@ def test_a_planned_edit_changes_the_places_it_says(
     content: str, old: str, new: str, replace_all: bool
 ) -> None:
     try:
-        edit, count = plan_edit("/f", content, old, new, replace_all)
+        planned = plan_edit("/f", content, old, new, replace_all)
     except FilesystemError:
         return
+    edit, count = planned.edit, planned.count
     assert content.count(edit["old"]) == count
     assert count == 1 or replace_all
-    assert apply_edits(content, [edit]) == content.replace(edit["old"], edit["new"])
+    after = content.replace(edit["old"], edit["new"])
+    assert apply_edits(content, [edit]) == (after, [])
+    assert edited_size(len(content.encode()), planned) == len(after.encode())
+    assert "\n" * (planned.first_line - 1) == "".join(
+        char for char in content[: content.find(edit["old"])] if char == "\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("content", "old", "new", "kind", "help_given"),
     [
         ("a", "", "b", FilesystemError, "`write_file`"),
-        ("a", "a", "a", FilesystemError, "same text"),
+        ("a", "a", "a", FilesystemError, "are the same"),
         ("a", "b", "c", TextNotFound, "read the file again"),
         ("", "b", "c", TextNotFound, "read the file again"),
         ("a", " \n ", "c", TextNotFound, "white space"),
-        ("def f():\n    return 1\n", "def f():\n  return 1", "x", TextNotFound, "Line 1 begins"),
-        ("one\ndef gather(x):\n", "def gathers(x):", "x", TextNotFound, "nearest line is 2"),
+        ("def f():\n    return 1\n", "def f():\n  return 1", "x", TextNotFound, "Line 1 starts"),
+        ("one\ndef gather(x):\n", "def gathers(x):", "x", TextNotFound, "most similar line is 2"),
         ("a\nb\na\n", "a", "c", TextNotUnique, r"2 times in the file \(line 1, 3\)"),
         ("a\n" * 9, "a", "c", TextNotUnique, r"line 1, 2, 3, 4, 5, \.\.\."),
         ("a\n" * 5, "a", "c", TextNotUnique, r"line 1, 2, 3, 4, 5\)"),
@@ -116,7 +124,7 @@ def test_an_edit_that_does_not_fit_says_what_to_do(
 
 
 def test_the_first_of_two_lines_that_are_equally_near_is_named() -> None:
-    with pytest.raises(TextNotFound, match="nearest line is 2:"):
+    with pytest.raises(TextNotFound, match="most similar line is 2:"):
         plan_edit("/f", "zzz\nalpha beta\nalpha beta\n", "alpha bets", "x", False)
 
 
@@ -126,9 +134,14 @@ def test_the_help_for_a_missing_text_is_short_whatever_the_file_is() -> None:
     assert len(str(raised.value)) < 1_000
 
 
-def test_an_edit_whose_text_is_gone_changes_nothing() -> None:
-    edits = [Edit(old="x", new="y", replace_all=False), Edit(old="", new="y", replace_all=True)]
-    assert apply_edits("abc", edits) == "abc"
+def test_edits_that_do_not_fit_change_nothing_and_come_back() -> None:
+    edits = [
+        Edit(old="x", new="y", replace_all=False),
+        Edit(old="", new="y", replace_all=True),
+        Edit(old="b", new="y", replace_all=False),
+        Edit(old="a", new="y", replace_all=False),
+    ]
+    assert apply_edits("aabc", edits) == ("aayc", [edits[0], edits[1], edits[3]])
 
 
 def test_edits_apply_in_order_to_what_the_one_before_left() -> None:
@@ -137,4 +150,4 @@ def test_edits_apply_in_order_to_what_the_one_before_left() -> None:
         Edit(old="b", new="c", replace_all=True),
         Edit(old="cc", new="d", replace_all=False),
     ]
-    assert apply_edits("ab", edits) == "d"
+    assert apply_edits("ab", edits) == ("d", [])

@@ -25,6 +25,8 @@ from langgraph_filesystem.state.errors import (
     FilesystemError,
     Unsupported,
 )
+from langgraph_filesystem.state.io import run_sync
+from langgraph_filesystem.state.workspace.workspace import Workspace
 from tests.nodes.backends import Shelf
 from tests.scripted import ScriptedModel, answers, arun, call, run, says
 from tests.state.workspace.opened import texts, workspace
@@ -326,6 +328,19 @@ async def test_what_the_destination_can_not_hold_is_told(tmp_path: Path) -> None
     assert texts(opened) == {"/d/f": "f", "/d/link": "f"}
 
 
+async def test_a_destination_that_has_all_of_it_and_more_is_where_a_move_was_interrupted(
+    ends: Ends,
+) -> None:
+    await ends.fill("disk", {"/d/b": b"b"})
+    await ends.fill("foreign", {"/e/a": b"a", "/e/b": b"b"})
+    assert (await ends.workspace.move("/disk/d", "/foreign/e")).files == 1
+    assert await ends.files("disk") == {}
+    await ends.fill("disk", {"/d/b": b"b", "/d/new": b"new"})
+    with pytest.raises(FileExists, match=r"^/foreign/e: the file exists already"):
+        await ends.workspace.move("/disk/d", "/foreign/e")
+    assert ends.shelf.files == {"/e/a": b"a", "/e/b": b"b"}
+
+
 @pytest.mark.parametrize("kind", ["fifo", "broken link", "empty"])
 async def test_what_another_mount_can_not_hold_stays(kind: str, tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
@@ -478,3 +493,113 @@ async def test_a_move_is_the_same_in_a_sync_and_an_async_graph(mode: str, tmp_pa
         "Moved /back/x to /m/x (1 file).",
     ]
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+# Interrupted
+
+
+class Died(BaseException):
+    """Raised in the place of a kill."""
+
+
+class MortalStore(InMemoryStore):
+    """A store that calls a function before and after it is used."""
+
+    __slots__ = ("burn",)
+
+    def batch(self, ops: Any) -> Any:
+        self.burn()
+        result = super().batch(ops)
+        self.burn()
+        return result
+
+
+class Life:
+    """A thread with files at one end of a move, which dies at the n-th change of disk or store."""
+
+    def __init__(self, directory: Path, key: str | None) -> None:
+        for name in ("disk", "disk 2"):
+            (directory / name).mkdir(parents=True)
+        self.left = 0
+        self.store = MortalStore()
+        self.store.burn = self.burn
+        self.mounts: dict[str, Any] = {
+            "/disk": FilesystemBackend(directory / "disk"),
+            "/disk 2": FilesystemBackend(directory / "disk 2"),
+            "/store": StoreBackend(("x",), store=self.store),
+            "/state": StateBackend(),
+        }
+        self.key = key
+        self.thread: dict[str, str] = {}
+
+    def burn(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise Died
+
+    def around(self, function: Any) -> Any:
+        def burning(*args: Any, **options: Any) -> Any:
+            self.burn()
+            result = function(*args, **options)
+            self.burn()
+            return result
+
+        return burning
+
+    def open(self) -> Workspace:
+        return workspace(self.mounts, self.thread, key=self.key)
+
+    def fetch(self, *paths: str) -> list[Any]:
+        return run_sync(self.open().fetch(paths))
+
+    def put(self, files: dict[str, bytes]) -> None:
+        opened = self.open()
+        assert run_sync(opened.put(files)) == {}
+        self.thread = texts(opened)
+
+    def move(self, source: str, destination: str) -> None:
+        """Run the call until it is answered; each time it ends, the state is stored."""
+        moved = None
+        while moved is None:
+            opened = self.open()
+            moved = run_sync(opened.move_or_defer(source, destination))
+            self.thread = texts(opened)
+
+    def dies(self, moment: int, source: str, destination: str) -> bool:
+        """Die at a moment of a move; say whether there was such a moment."""
+        self.left = moment
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("rename", "replace", "link", "unlink", "rmdir", "mkdir"):
+                patch.setattr(os, name, self.around(getattr(os, name)))
+            try:
+                self.move(source, destination)
+            except Died:
+                return True
+            finally:
+                self.left = 0
+        return False
+
+
+WAYS = [("disk", "store"), ("store", "disk"), ("disk", "disk 2"), ("disk", "state")]
+
+
+@pytest.mark.parametrize(("source", "destination"), [*WAYS, ("state", "disk")])
+def test_a_move_that_dies_at_any_change_is_finished_by_the_same_call(
+    source: str, destination: str, tmp_path: Path
+) -> None:
+    old = [f"/{source}/d/a", f"/{source}/d/deep/b"]
+    new = [f"/{destination}/e/a", f"/{destination}/e/deep/b"]
+    way = f"/{source}/d", f"/{destination}/e"
+    moment, died = 0, True
+    while died:
+        moment += 1
+        life = Life(tmp_path / str(moment), "scope.group.1")
+        life.put(dict(zip(old, (b"a", b"b"), strict=True)))
+        died = life.dies(moment, *way)
+        for content, *ends in zip((b"a", b"b"), old, new, strict=True):
+            assert content in life.fetch(*ends)
+        if died:
+            life.move(*way)
+        assert life.fetch(*new) == [b"a", b"b"]
+        assert run_sync(life.open().kind(way[0])) is None
+    assert moment > 2

@@ -18,7 +18,7 @@ from langgraph_filesystem.state.channels import (
 )
 from langgraph_filesystem.state.files import merge_files
 from langgraph_filesystem.state.langgraph_internals import MISSING
-from langgraph_filesystem.state.seeded import (
+from langgraph_filesystem.subgraph.seeds import (
     RecordedChannel,
     SeededChannel,
     VisitorsSeen,

@@ -6,7 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
 
-from langgraph_filesystem.state.changes import (
+from langgraph_filesystem.state.channels import merge_seen
+from langgraph_filesystem.state.files import merge_files
+from langgraph_filesystem.state.messages import merge_messages
+from langgraph_filesystem.subgraph.changes import (
     ChangedFiles,
     changed_files,
     changed_messages,
@@ -15,9 +18,6 @@ from langgraph_filesystem.state.changes import (
     merge_changed,
     whole_files,
 )
-from langgraph_filesystem.state.channels import merge_seen
-from langgraph_filesystem.state.files import merge_files
-from langgraph_filesystem.state.messages import merge_messages
 
 PATHS = st.sampled_from(["/a", "/b", "/d/x"])
 TEXTS = st.sampled_from(["", "one", "two", "one two", "one one two"])
@@ -56,6 +56,18 @@ def test_an_edit_stays_an_edit_and_a_file_that_was_written_takes_it_in() -> None
     assert changed.changes["/b"] == {"content": "ONE", "encoding": "utf-8"}
     assert whole_files(changed.changes, changed)["/a"] == {"content": "ONE two"}
     assert whole_files({"/gone": None}, {}) == {"/gone": None}
+
+
+def test_a_conflict_is_handed_on_as_a_file_unless_it_was_resolved() -> None:
+    seed: Any = {"/a": {"content": "one"}}
+    edits: Any = [{"old": "one", "new": "1"}, {"old": "one", "new": "2"}]
+    changed = merge_changed(ChangedFiles(seed, seed), [{"/a": {"edits": edits}}])
+    [path] = [path for path in changed.changes if path != "/a"]
+    assert path.startswith("/conflicts/a-")
+    written = merge_changed(changed, [{"/a": "whole"}])
+    assert set(merge_files(seed, [written.changes])) == {"/a", path}
+    resolved = merge_changed(changed, [{path: None}])
+    assert merge_files(seed, [resolved.changes]) == {"/a": {"content": "1"}}
 
 
 def test_what_came_and_went_is_no_change() -> None:
