@@ -6,6 +6,7 @@ from typing import Any
 from langchain_core.messages import AnyMessage, RemoveMessage
 
 from langgraph_filesystem.state.files import (
+    CONFLICTS,
     FileData,
     FileEdit,
     Files,
@@ -14,6 +15,7 @@ from langgraph_filesystem.state.files import (
     checked_update,
     merge_updates,
 )
+from langgraph_filesystem.state.paths import is_within
 
 __all__ = (
     "SEEN",
@@ -53,11 +55,16 @@ class ChangedFiles(dict[str, FileData]):
         """Return the update that makes these files of those that were given."""
         # What came and went in between is nobody else's business: another graph may have made a
         # file of that name.
-        return {
+        changes: Changes = {
             path: write
             for path, write in self._changes.items()
             if write is not None or path in self.given
         }
+        # An edit that did not fit may have given way to a later write of its file.
+        for path, file in self.items():
+            if path not in self.given and is_within(path, CONFLICTS):
+                changes[path] = file
+        return changes
 
     def written(self, updates: Iterable[Changes]) -> "ChangedFiles":
         """Return the files after these updates."""

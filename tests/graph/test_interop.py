@@ -13,10 +13,10 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from langgraph.store.memory import InMemoryStore
 
 from langgraph_filesystem.interop import for_deepagents
-from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.state.backends.execution.shell import LocalShellBackend
 from langgraph_filesystem.state.backends.objects.store import StoreBackend
+from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from tests.nodes.backends import Shelf
 from tests.scripted import ScriptedModel, call, says
 

@@ -6,7 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
 
-from langgraph_filesystem.state.changes import (
+from langgraph_filesystem.state.channels import merge_seen
+from langgraph_filesystem.state.files import merge_files
+from langgraph_filesystem.state.messages import merge_messages
+from langgraph_filesystem.subgraph.changes import (
     ChangedFiles,
     changed_files,
     changed_messages,
@@ -15,9 +18,6 @@ from langgraph_filesystem.state.changes import (
     merge_changed,
     whole_files,
 )
-from langgraph_filesystem.state.channels import merge_seen
-from langgraph_filesystem.state.files import merge_files
-from langgraph_filesystem.state.messages import merge_messages
 
 PATHS = st.sampled_from(["/a", "/b", "/d/x"])
 TEXTS = st.sampled_from(["", "one", "two", "one two", "one one two"])
