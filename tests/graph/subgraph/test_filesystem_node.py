@@ -339,7 +339,7 @@ def stopping() -> Any:
 def test_the_state_of_a_visit_shows_what_it_began_with(saver: Any) -> None:
     graph = parent_of(filesystem_node(stopping())).compile(checkpointer=saver)
     graph.invoke({**GO, "files": {"/b": "b"}}, THREAD)
-    inside = graph.get_state(THREAD, subgraphs=True).tasks[0].state
+    inside: Any = graph.get_state(THREAD, subgraphs=True).tasks[0].state
     assert contents(inside.values) == {"/b": "b"}
     assert inside.values["messages"][0].text == "go"
     assert inside.next == ("write_file",)
@@ -350,7 +350,7 @@ def test_a_plain_subgraph_inside_a_visit_shows_the_files_that_it_was_given(saver
     inner = parent_of(stopping()).compile()
     graph = parent_of(filesystem_node(inner)).compile(checkpointer=saver)
     graph.invoke({**GO, "files": {"/b": "b"}}, THREAD)
-    visit = graph.get_state(THREAD, subgraphs=True).tasks[0].state
+    visit: Any = graph.get_state(THREAD, subgraphs=True).tasks[0].state
     assert contents(visit.tasks[0].state.values) == {"/b": "b"}
 
 
