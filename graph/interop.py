@@ -73,6 +73,15 @@ def _to_theirs(result: Any, protocol: Any) -> Any:
         # Their class has no line numbers for an empty page.
         given.update(end_line=None, next_offset=None, total_lines=None)
     if "matches" in given and (note := getattr(result, "note", None)):
-        # Their class reports an incomplete search as an error beside the matches.
-        given.update(error=str(note), truncated=True)
+        given.update(_incomplete(kind, given["matches"], str(note)))
     return kind(**given)
+
+
+def _incomplete(kind: Any, matches: Any, note: str) -> dict[str, Any]:
+    """Return how their results say that a search could not look at everything.
+
+    Their `grep` shows an error beside the matches. Their `glob` would show nothing but the error.
+    """
+    if matches and "truncation_reason" in {field.name for field in fields(kind)}:
+        return {"truncated": True, "truncation_reason": "unreadable"}
+    return {"truncated": True, "error": note}

@@ -8,8 +8,11 @@ from contextvars import ContextVar
 from typing import Any
 
 import pytest
+from langgraph.errors import GraphInterrupt
 
+from langgraph_filesystem.state.errors import FilesystemError
 from langgraph_filesystem.state.io import (
+    attempt,
     awaiting,
     call_either,
     change_in_thread,
@@ -18,6 +21,7 @@ from langgraph_filesystem.state.io import (
     is_sync,
     run_sync,
 )
+from langgraph_filesystem.state.text import PathPart
 
 NAME: ContextVar[str] = ContextVar("NAME", default="none")
 THREADED: list[Callable[..., Awaitable[Any]]] = [in_thread, change_in_thread, in_own_thread]
@@ -65,7 +69,7 @@ def test_a_coroutine_that_waits_is_an_error_in_a_sync_run() -> None:
     async def waits() -> None:
         await asyncio.sleep(0)
 
-    with pytest.raises(RuntimeError, match=r"waits at .* awaited something in a sync run"):
+    with pytest.raises(RuntimeError, match=r"waits .*awaited something in a sync run"):
         run_sync(waits())
     assert not is_sync()
 
@@ -158,3 +162,55 @@ async def test_a_change_that_waits_for_a_thread_is_dropped_when_cancelled() -> N
         await busy
         slow.go_on.set()
     assert not slow.begun.is_set()
+
+
+# Whatever a backend or a tool raises
+
+
+class _Silent(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (FilesystemError("/a: is odd."), "/a: is odd."),
+        (ValueError("one\ntwo"), "read /a failed: ValueError: one\ntwo"),
+        (KeyError("key"), "read /a failed: KeyError: 'key'"),
+        (RecursionError("deep"), "read /a failed: RecursionError: deep"),
+        (MemoryError(), "read /a failed: MemoryError"),
+        (_Silent(), "read /a failed: _Silent"),
+        (
+            FileNotFoundError(2, "No such file", "/host/secret"),
+            "read /a failed: FileNotFoundError: No such file",
+        ),
+    ],
+)
+async def test_an_attempt_returns_what_was_raised_as_an_error(
+    error: Exception, message: str
+) -> None:
+    async def fail() -> None:
+        raise error
+
+    found = await attempt(fail(), "read ", PathPart("/a"))
+    assert isinstance(found, FilesystemError)
+    assert str(found) == message
+
+
+@pytest.mark.parametrize(
+    "error", [GraphInterrupt(()), asyncio.CancelledError(), KeyboardInterrupt()], ids=type
+)
+async def test_an_attempt_lets_pass_what_belongs_to_the_graph(error: BaseException) -> None:
+    async def fail() -> None:
+        raise error
+
+    with pytest.raises(type(error)):
+        await attempt(fail(), "read")
+
+
+async def test_an_attempt_returns_a_result_as_it_is() -> None:
+    async def work() -> int:
+        return 5
+
+    assert await attempt(work(), "add") == 5
