@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from langgraph_filesystem import deploy
 from langgraph_filesystem.deploy import AgentContext, check_context, permitted_roots
-from langgraph_filesystem.nodes.choices import Choices
+from langgraph_filesystem.nodes.settings import Choices
 from langgraph_filesystem.state.backends.state import StateBackend
 from tests.scripted import answers
 
