@@ -1,6 +1,7 @@
 """Moves within a mount and across: every file ends at one end, or stays where it was."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
