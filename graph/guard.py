@@ -21,7 +21,11 @@ from langgraph.types import Command, StateUpdate
 from langgraph_filesystem.nodes.node import Node
 from langgraph_filesystem.nodes.once import UNSAVED
 from langgraph_filesystem.state.channels import check_write
-from langgraph_filesystem.state.langgraph_internals import constructor_arguments
+from langgraph_filesystem.state.langgraph_internals import (
+    constructor_arguments,
+    runnable_of,
+    with_first_writer,
+)
 
 __all__ = ("GuardedGraph", "guarded")
 
@@ -134,8 +138,8 @@ def _checked_nodes(nodes: Mapping[str, Any]) -> dict[str, Any]:
     return {
         # An input is checked before it reaches the first node.
         name: node
-        if name == START or isinstance(node.bound, Node)
-        else node.copy({"writers": [CheckedWrite(), *node.writers]})
+        if name == START or isinstance(runnable_of(node), Node)
+        else with_first_writer(node, CheckedWrite())
         for name, node in nodes.items()
     }
 
@@ -143,8 +147,8 @@ def _checked_nodes(nodes: Mapping[str, Any]) -> dict[str, Any]:
 def _reaches_outside(graph: CompiledStateGraph[Any, Any, Any, Any]) -> bool:
     """Say whether a node of the graph, or of a graph inside it, has a mount outside the state."""
     graphs = [graph, *(inside for _, inside in graph.get_subgraphs(recurse=True))]
-    nodes = [node for one in graphs for node in getattr(one, "nodes", {}).values()]
-    return any(isinstance(n.bound, Node) and n.bound.reaches_outside for n in nodes)
+    nodes = [runnable_of(n) for one in graphs for n in getattr(one, "nodes", {}).values()]
+    return any(isinstance(node, Node) and node.reaches_outside for node in nodes)
 
 
 def _check_supersteps(supersteps: Sequence[Sequence[StateUpdate]]) -> None:

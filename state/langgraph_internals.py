@@ -9,7 +9,7 @@ version of LangGraph knows which function to look at. Nothing else imports priva
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.channels import BinaryOperatorAggregate, DeltaChannel
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
@@ -47,8 +47,10 @@ __all__ = (
     "overwrite_of",
     "read_channels",
     "reducer_of",
+    "runnable_of",
     "running_channels",
     "saver_of",
+    "with_first_writer",
 )
 
 # `MISSING` is the value of a channel that holds nothing, and what `from_checkpoint` is given when
@@ -206,3 +208,19 @@ def input_keys(graph: _Graph) -> list[str]:
     Breaks if the builder of a compiled graph no longer lists the channels of its input schema.
     """
     return list(graph.builder.schemas[graph.builder.input_schema])
+
+
+def runnable_of(node: Any) -> Any:
+    """Return what a node of a compiled graph was made of.
+
+    Breaks if a compiled node no longer keeps its runnable as `bound`.
+    """
+    return node.bound
+
+
+def with_first_writer(node: Any, writer: Runnable[Any, Any]) -> Any:
+    """Return a copy of a compiled node that passes its output through a runnable first.
+
+    Breaks if a compiled node no longer passes its output through the runnables in `writers`.
+    """
+    return node.copy({"writers": [writer, *node.writers]})

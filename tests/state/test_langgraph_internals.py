@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import pytest
 from langchain_core.messages import HumanMessage
-from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.channels import BinaryOperatorAggregate, DeltaChannel, LastValue
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
@@ -35,8 +35,10 @@ from langgraph_filesystem.state.langgraph_internals import (
     overwrite_of,
     read_channels,
     reducer_of,
+    runnable_of,
     running_channels,
     saver_of,
+    with_first_writer,
 )
 
 GO: Any = {"messages": [HumanMessage("hi")]}
@@ -251,6 +253,25 @@ def test_the_input_keys_of_a_graph_are_those_of_its_input_schema() -> None:
     builder.add_node("node", print)
     builder.add_edge(START, "node")
     assert input_keys(builder.compile()) == ["messages"], why(input_keys)
+
+
+def test_a_compiled_node_keeps_its_runnable_and_its_writers() -> None:
+    node: Any = RunnableLambda(lambda state: {"files": {"/a": "a"}})
+    graph = graph_of(node)
+    assert runnable_of(graph.nodes["node"]) is node, why(runnable_of)
+    passed: list[Any] = []
+
+    def look(output: Any) -> Any:
+        passed.append(output)
+        return output
+
+    nodes = {
+        **graph.nodes,
+        "node": with_first_writer(graph.nodes["node"], RunnableLambda(look)),
+    }
+    again = type(graph)(**{**constructor_arguments(graph), "nodes": nodes})
+    assert list(again.invoke(GO)["files"]) == ["/a"], why(with_first_writer)
+    assert passed == [{"files": {"/a": "a"}}], why(with_first_writer)
 
 
 def test_the_snapshot_frequency_of_a_channel_is_asked_at_every_checkpoint() -> None:
