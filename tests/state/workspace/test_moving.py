@@ -1,6 +1,7 @@
 """Moves within a mount and across: every file ends at one end, or stays where it was."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -506,6 +507,7 @@ class MortalStore(InMemoryStore):
     """A store that calls a function before and after it is used."""
 
     __slots__ = ("burn",)
+    burn: Callable[[], None]
 
     def batch(self, ops: Any) -> Any:
         self.burn()
