@@ -1,6 +1,6 @@
 """A filesystem for agents, as a LangGraph graph that you can see.
 
-What you name is loaded when you name it: importing the package costs next to nothing.
+Each name is loaded when it is first used, so importing the package takes little time.
 """
 
 import importlib

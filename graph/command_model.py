@@ -1,6 +1,6 @@
-"""A chat model for people without a key: it turns typed commands into tool calls.
+"""`CommandModel`: a chat model without a key, which turns typed commands into tool calls.
 
-`commands.py` says what can be typed.
+`commands.py` describes the commands.
 """
 
 import json
@@ -43,10 +43,10 @@ _TOKEN = re.compile(r"\s*\S+|\s+")
 
 
 class CommandModel(BaseChatModel):
-    """A chat model that runs the commands in the last human message, and says what they did.
+    """A chat model that sends the commands in the last human message, and reports the answers.
 
-    It keeps nothing between calls: which group of commands is next follows from how many AI
-    messages stand behind the human one. So it can be resumed and forked like any other model.
+    It has no state: the number of AI messages after the human one says which group of commands is
+    next. So a run can be resumed and forked as with any other model.
     """
 
     @property
@@ -60,7 +60,7 @@ class CommandModel(BaseChatModel):
         tool_choice: str | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Offer these tools as commands. A `tool_choice` is ignored: the person chooses."""
+        """Offer these tools as commands. `tool_choice` is ignored: the person chooses."""
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
 
     def _generate(
@@ -80,7 +80,7 @@ class CommandModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        # The inherited form would hold a worker thread for what is pure computation.
+        # The inherited method would use a worker thread for pure computation.
         return self._generate(messages, **kwargs)
 
     def _stream(
@@ -105,7 +105,7 @@ class CommandModel(BaseChatModel):
 
 
 def _reply(messages: Sequence[BaseMessage], commands: Mapping[str, Command]) -> AIMessage:
-    """Send the group of commands whose turn it is, or the text that ends the run."""
+    """Return the next group of commands, or the summary that ends the run."""
     request, since = _last_request(messages)
     if request.split(maxsplit=1)[:1] in ([], ["help"]) and "help" not in commands:
         return AIMessage(manual(commands))
@@ -120,7 +120,7 @@ def _reply(messages: Sequence[BaseMessage], commands: Mapping[str, Command]) -> 
 
 
 def _last_request(messages: Sequence[BaseMessage]) -> tuple[str, Sequence[BaseMessage]]:
-    """Return the text of the last human message, and the messages behind it."""
+    """Return the text of the last human message, and the messages after it."""
     for place in range(len(messages) - 1, -1, -1):
         if isinstance(messages[place], HumanMessage):
             return _text(messages[place].content), messages[place + 1 :]
@@ -128,7 +128,7 @@ def _last_request(messages: Sequence[BaseMessage]) -> tuple[str, Sequence[BaseMe
 
 
 def _text(content: Any) -> str:
-    # `BaseMessage.text` glues blocks together, which would glue two commands into one line.
+    # `BaseMessage.text` joins blocks without a newline, which would join two commands.
     if isinstance(content, str):
         return content
     blocks = content if isinstance(content, list) else ()

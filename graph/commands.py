@@ -1,4 +1,4 @@
-r"""The commands that a person types, and the calls that they are.
+r"""The commands that a person types, and the tool calls that they become.
 
     ls /
     write_file /a.txt "hi\nthere"
@@ -51,7 +51,7 @@ _EXCERPT = 120
 
 
 class Unreadable(Exception):
-    """A line that can't become a call, with the reason for the person who typed it."""
+    """A line that is not a valid command, with the reason for the person who typed it."""
 
 
 class Word(NamedTuple):
@@ -59,7 +59,7 @@ class Word(NamedTuple):
 
     text: str
     bare: int
-    """How many leading characters stood outside quotes: only these can be syntax."""
+    """How many leading characters were outside of quotes: only these can be syntax."""
 
 
 class Command(NamedTuple):
@@ -68,7 +68,7 @@ class Command(NamedTuple):
     name: str
     description: str
     parameters: dict[str, Any]
-    """JSON schema of each parameter, in the order in which words fill them."""
+    """JSON schema of each parameter, in the order of positional words."""
     required: Sequence[str]
 
     def usage(self) -> str:
@@ -83,12 +83,12 @@ class Command(NamedTuple):
         return f"[{name}]" if default is None else f"[{name}={json.dumps(default, default=str)}]"
 
     def find(self, name: str) -> str | None:
-        """Return the parameter meant by `name`, where `--replace-all` means `replace_all`."""
+        """Return the parameter with this name; `--replace-all` is `replace_all`."""
         return next((n for n in (name, name.replace("-", "_")) if n in self.parameters), None)
 
 
 class Call(NamedTuple):
-    """What a line asks for; it gets its id when it is sent."""
+    """A tool call without an id."""
 
     name: str
     args: dict[str, Any]
@@ -101,13 +101,13 @@ def bound_commands(tools: Any) -> dict[str, Command]:
 
 
 def manual(commands: Mapping[str, Command]) -> str:
-    """Return what there is to type."""
+    """Return the help text: how to type commands, and which there are."""
     if not commands:
         return "There are no commands: no tools are bound to this model."
     lines = [
-        "Type one command a line. A blank line waits for the answers of those above it. "
-        "Quote text with spaces, or end a line with `<<END` and let the text follow, up to a "
-        "line that says `END`. The commands:",
+        "Type one command per line. A blank line waits for the answers to the commands above it. "
+        "Quote text with spaces, or end a line with `<<END` and write the text on the next lines, "
+        "up to a line `END`. The commands:",
         "",
     ]
     for command in commands.values():
@@ -117,14 +117,14 @@ def manual(commands: Mapping[str, Command]) -> str:
 
 
 def excerpt(text: str) -> str:
-    """Return the first line, short, and with what would not print escaped."""
+    """Return the first line, shortened and with unprintable characters escaped."""
     line = " ".join(text.strip().split("\n", 1)[0].split())
     shown = line if len(line) <= _EXCERPT else line[: _EXCERPT - 1] + "…"
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in shown)
 
 
 def read_calls(text: str, commands: Mapping[str, Command]) -> list[list[Call]]:
-    """Return the calls of each group of lines, or raise for the first line that is none."""
+    """Return the calls of each group of lines, or raise for the first line that is invalid."""
     groups: list[list[Call]] = [[]]
     lines = enumerate(text.split("\n"), start=1)
     for number, line in ((number, line.strip()) for number, line in lines):
@@ -149,7 +149,7 @@ def _command(function: dict[str, Any]) -> Command:
 
 
 def _call(line: str, following: Iterable[tuple[int, str]], commands: Mapping[str, Command]) -> Call:
-    # The name is looked up before quotes are, since prose such as "What's new?" has them too.
+    # The name is checked before quotes are parsed: prose such as "What's new?" has quotes too.
     name = line.split(" ", 1)[0].split("\t", 1)[0]
     if name not in commands:
         raise Unreadable(f"there is no command `{excerpt(name)}`.")
@@ -167,11 +167,13 @@ def _with_heredoc(word: Word, following: Iterable[tuple[int, str]]) -> Word:
         if line.strip() == opening[1]:
             return Word("".join(body), bare=0)
         body.append(line + "\n")
-    raise Unreadable(f"no line `{opening[1]}` ends its text. Quote `<<` to have it as a word.")
+    raise Unreadable(
+        f"there is no line `{opening[1]}` to end the text. Quote `<<` to use it as a word."
+    )
 
 
 def _arguments(command: Command, words: Iterable[Word]) -> dict[str, Any]:
-    """Set the named parameters, then let the other words fill what is left in schema order."""
+    """Set the named parameters, then fill the others with the other words, in schema order."""
     named: dict[str, Any] = {}
     positional: list[Word] = []
     waiting = deque(words)
@@ -193,7 +195,7 @@ def _arguments(command: Command, words: Iterable[Word]) -> dict[str, Any]:
 
 
 def _flag(name: str, schema: Any, waiting: deque[Word]) -> Any:
-    """Return the value of `--name`: the next word, or true where a switch stands alone."""
+    """Return the value of `--name`: the next word, or true for a boolean without a value."""
     if "boolean" in types_of(schema):
         given = waiting and waiting[0].text.lower() in ("true", "false")
         return value_of(waiting.popleft(), schema) if given else True
@@ -218,7 +220,7 @@ def _filled(command: Command, words: list[Word], named: dict[str, Any]) -> dict[
 
 
 def split_words(line: str) -> Iterator[Word]:
-    """Split as a shell does, but keep a backslash outside double quotes: it may be a path's."""
+    """Split as a shell does, but keep backslashes outside double quotes, as in paths."""
     place = 0
     while place < len(line):
         match = _WORD.match(line, place)
@@ -232,13 +234,14 @@ def split_words(line: str) -> Iterator[Word]:
 def value_of(word: Word, schema: Any) -> Any:
     """Return the value in the type that the schema asks for.
 
-    What does not convert stays as it was typed: the graph's own validation explains it better.
+    A value that can't be converted stays text: the validation of the graph explains the error
+    better.
     """
     types = types_of(schema)
     if types <= {"string"}:
         return word.text
     value = _parsed(word.text)
-    # Where text is welcome, `5` and `true` are text, and so is a null in quotes.
+    # Where text is allowed, `5` and `true` are text, and so is a quoted null.
     if "string" in types and isinstance(value, bool | int | float):
         return word.text
     if value is None and word.bare < len(word.text):
@@ -247,7 +250,7 @@ def value_of(word: Word, schema: Any) -> Any:
 
 
 def types_of(schema: Any) -> set[str]:
-    """Return the names of the JSON types that a schema allows, through `anyOf` and its kin."""
+    """Return the names of the JSON types that a schema allows, those in `anyOf` included."""
     if not isinstance(schema, dict):
         return set()
     own = schema.get("type", ())
@@ -263,7 +266,7 @@ def _unquoted(match: re.Match[str]) -> str:
 
 
 def _parsed(text: str) -> Any:
-    """Return the JSON value, or the text itself when it is none that a checkpoint can keep."""
+    """Return the JSON value, or the text itself if it is not JSON that a checkpoint can store."""
     literal = text.lower() if text.lower() in ("true", "false") else text
     try:
         value = json.loads(literal, parse_int=_int64, parse_float=_finite, parse_constant=_finite)

@@ -1,7 +1,7 @@
-"""`make demo`: an agent does a file task through the graph, and each node says what it did.
+"""`make demo`: an agent works on files, and each node prints what it did.
 
-Everything is real and embedded: the graph, `CommandModel` instead of a model with a key, and a
-SQLite file that keeps the thread, so that the next run goes on where this one ended.
+It needs no key and no network: `CommandModel` is the model. The thread is in a SQLite file, so the
+next run continues where this one ended.
 """
 
 import argparse
@@ -44,7 +44,7 @@ grep visit path=/notes.md output_mode=content
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the task, or the commands that were typed, in the thread of the database."""
+    """Run the task, or the commands from the command line, in the thread of the database."""
     options = _options(arguments)
     config: RunnableConfig = {"configurable": {"thread_id": options.thread}}
     with open_sqlite(options.db) as (checkpointer, store):
@@ -57,12 +57,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         messages = {"messages": [{"role": "user", "content": task}]}
         for chunk in agent.stream(messages, config, stream_mode="updates"):
             for node, update in chunk.items():
-                print(f"  {node:<12}{_said(node, update or {})}")
+                print(f"  {node:<12}{_summary(node, update or {})}")
         state = agent.get_state(config).values
     print(f"\nthe answer:\n\n{_indented(state['messages'][-1].text)}")
     print("\nthe files of the thread:\n")
     print("\n".join(_tree(state.get("files", {}))) or "  none")
-    print("\nRun it again: it goes on in the same thread.")
+    print("\nRun it again: it continues in the same thread.")
     return 0
 
 
@@ -79,8 +79,8 @@ def _visits(agent: CompiledStateGraph[Any, Any, Any, Any], config: RunnableConfi
     return sum(message.type == "human" for message in messages)
 
 
-def _said(node: str, update: dict[str, Any]) -> str:
-    """Return in a few words what a node did."""
+def _summary(node: str, update: dict[str, Any]) -> str:
+    """Return a short description of what a node did."""
     if node == "router":
         routes = [f"{r['node']} {r['path']} @ {r['mount']}" for r in update.get("routes", ())]
         return "plans " + ("; ".join(routes) or "nothing: every call was refused")

@@ -1,4 +1,4 @@
-"""Calls and answers of operations: arguments, and text that no file name can forge."""
+"""Arguments and answers of operations, and the `ToolMessage`s that the answers become."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -34,18 +34,18 @@ _ERROR_CHARACTERS = 4_000
 
 
 VirtualPath = Annotated[str, AfterValidator(normalize_path)]
-"""A path that is normalized, or refused, when the arguments are checked."""
+"""A path that is normalized when the arguments are checked; an invalid path is an error."""
 
 
 class Arguments(BaseModel):
-    """Arguments of a call. An unknown one is an error: it was meant to do something."""
+    """Arguments of a call. An unknown argument is an error, not ignored."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 @dataclass
 class Answer:
-    """What an operation found or did."""
+    """The result of an operation."""
 
     text: str | list[Any]
     """For the model: text, or content blocks."""
@@ -68,7 +68,7 @@ def reply(call: Call, answer: Answer, limit: int | None = MAX_CHARACTERS) -> Too
 
 
 def error_reply(call: Call, problem: FilesystemError | str) -> ToolMessage:
-    """Return the message that tells a model what went wrong."""
+    """Return the message that reports an error to the model."""
     text = escaped_message(problem if isinstance(problem, str) else problem.message)
     return ToolMessage(
         content=bounded(valid(f"Error: {text}"), _ERROR_CHARACTERS),
@@ -80,12 +80,12 @@ def error_reply(call: Call, problem: FilesystemError | str) -> ToolMessage:
 
 
 def shown_name(name: str) -> str:
-    """Return a tool's name as it may stand in a message."""
+    """Return the name of a tool, valid and short enough for a message."""
     return valid(name)[:64]
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number of things: `1 line`, `2,000 lines`."""
+    """Return a number with its noun: `1 line`, `2,000 lines`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
@@ -95,22 +95,22 @@ def notes_of(note: str | None) -> list[str]:
 
 
 def valid(text: str) -> str:
-    """Return the text without what UTF-8 can't hold."""
+    """Return the text with `?` for characters that UTF-8 can't encode."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def bounded(text: str, limit: int) -> str:
-    """Return the text, or its head and tail with a note of what was left out between them."""
+    """Return the text, or its head and tail with a note about the middle."""
     if len(text) <= limit:
         return text
-    note = f"\n[... {len(text):,} characters in all, the middle is left out ...]\n"
+    note = f"\n[... {len(text):,} characters in total, the middle is left out ...]\n"
     head = (limit - len(note)) * 2 // 3
     tail = limit - len(note) - head
     return f"{text[:head]}{note}{text[-tail:]}"
 
 
 def listed(rows: Sequence[str], budget: int, what: str) -> tuple[str, int]:
-    """Return as many rows as fit, with a note of the rest, and how many were left out."""
+    """Return as many rows as fit, with a note about the rest, and how many were left out."""
     used = 0
     for shown, row in enumerate(rows):
         used += len(row) + 1

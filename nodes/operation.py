@@ -1,4 +1,4 @@
-"""What every operation node does around its operation, once for all of them."""
+"""The node of an operation: the steps that all operations share."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -29,7 +29,7 @@ def operation_node(operation: Operation, built: Settings) -> Node:
 
     async def act(task: Any, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
         settings = built.of_run(runtime)
-        # What `evict` will move to a file must reach it whole.
+        # `evict` needs the whole text of an answer that it moves to a file.
         is_evicted = not operation.is_bounded and settings.evict_over is not None
         limit = None if is_evicted else MAX_CHARACTERS
         state = read_channels(config, "messages", "files", "seen")
@@ -42,10 +42,10 @@ def operation_node(operation: Operation, built: Settings) -> Node:
             workspace.key = once.key(call.message, str(call.position))
             workspace.progress = _progress(operation.name, call, runtime)
             answer = await attempt(
-                _acted(operation, call, workspace), operation.name, *_path_of(call)
+                _answer(operation, call, workspace), operation.name, *_path_of(call)
             )
             if answer is None:
-                break  # it comes again in the next wave, with the calls behind it in this task
+                break  # it runs again in the next wave, with the later calls of this task
             answers.append(
                 error_reply(call, answer)
                 if isinstance(answer, FilesystemError)
@@ -88,7 +88,7 @@ def calls_of_task(task: dict[str, Any], messages: list[Any]) -> list[Call]:
     return [calls[id] for id in task["calls"] if id in calls]
 
 
-async def _acted(operation: Operation, call: Call, workspace: Workspace) -> Answer | None:
+async def _answer(operation: Operation, call: Call, workspace: Workspace) -> Answer | None:
     return await operation.act(operation.parse(call.args), workspace)
 
 

@@ -1,4 +1,4 @@
-"""What the model is told about its filesystem: exactly what exists, and nothing else."""
+"""The section of the system prompt about the filesystem: exactly what this graph has."""
 
 from collections.abc import Collection, Sequence
 
@@ -32,7 +32,7 @@ _PARALLEL = (
     "write them, and those that don't depend on each other run in parallel."
 )
 _KEEPING = frozenset({"write_file", "edit_file", "move"})
-"""Operations that can keep something for later."""
+"""Operations that store something for later."""
 
 
 def filesystem_prompt(
@@ -57,7 +57,7 @@ def filesystem_prompt(
 
 
 def system_message(own: str | SystemMessage | None, section: str) -> SystemMessage | None:
-    """Return the user's system message with our section behind it as a block of its own."""
+    """Return the user's system message, with our section appended as a content block."""
     ours = [{"type": "text", "text": section}] if section else []
     if own is None or own == "":
         return SystemMessage(section) if section else None
@@ -72,7 +72,7 @@ def system_message(own: str | SystemMessage | None, section: str) -> SystemMessa
 
 
 def where_commands_run(mounts: Mounts) -> str:
-    """Say where commands run and how they name files; nothing if only a run can tell."""
+    """Return where commands run and how they name files; empty if only a run can tell."""
     shell = next(iter(mounts.shells), None)
     if shell is None or shell.capabilities is None:
         return ""
@@ -82,7 +82,7 @@ def where_commands_run(mounts: Mounts) -> str:
         unseen.append(_listed(hidden))
     others = f" They don't see {', nor '.join(unseen)}." if unseen else ""
     if root is None:
-        # A backend made by others does not say how its commands name files.
+        # A foreign backend does not say how its commands name files.
         return "" if here == "/" else f"Commands see only the files of `{here}/`.{others}"
     if root == here:
         start = "" if here == "/" else f"Commands start in `{here}`. "
@@ -101,7 +101,7 @@ def _listed(mounts: Sequence[Mount]) -> str:
 
 
 def _lasting(mounts: Sequence[Mount]) -> str:
-    """Return which files last beyond the thread, as far as the backends say."""
+    """Return the phrase that names the files that outlive the thread."""
     lasting = [mount for mount in mounts if _lasts(mount)]
     others = [mount for mount in mounts if not _lasts(mount)]
     if any(mount.prefix == "/" for mount in lasting):

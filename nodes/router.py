@@ -1,7 +1,7 @@
-"""The `router` node: which calls run now, where, and in which tasks.
+"""The `router` node: plans which calls run now, in which tasks and on which mounts.
 
-Calls take effect as if they ran one after the other in the order the model wrote them. Those that
-can't affect each other run in parallel; the others wait for the next wave.
+Calls take effect as if they ran one after the other, in the order in which the model wrote them.
+Calls that can't affect each other run in parallel; the others wait for the next wave.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -36,15 +36,15 @@ class RouterInput(TypedDict):
 def router_node(
     operations: Mapping[str, Operation], tools: Collection[str], settings: Settings
 ) -> Node:
-    """Return the node that plans a wave, and answers what can't run."""
+    """Return the node that plans a wave, and answers calls that can't run."""
 
     async def act(state: Any, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
         plan = _Plan(offered_by(operations, runtime), tools, settings)
         for call in unanswered(state["messages"]):
             plan.add(call)
         update: dict[str, Any] = {"routes": plan.routes()}
-        if plan.refusals:
-            update["messages"] = plan.refusals
+        if plan.rejections:
+            update["messages"] = plan.rejections
         return update
 
     return Node("router", act)
@@ -53,7 +53,8 @@ def router_node(
 def dispatch_edge() -> Edge:
     """Return the edge behind the router: a `Send` for each task with unanswered calls.
 
-    It is a pure function of the state, so that a state edited at any checkpoint goes on from there.
+    It is a pure function of the state, so a run can continue from a state that was edited at any
+    checkpoint.
     """
 
     def choose(state: Any) -> list[Send] | str:
@@ -73,7 +74,7 @@ def dispatch_edge() -> Edge:
 
 @dataclass(frozen=True)
 class _Claim:
-    """What a call touches: a path and what is below it, or with `mount` all of a mount."""
+    """What a call works on: a path and everything below it, or a whole mount."""
 
     path: str
     changes: bool
@@ -103,7 +104,7 @@ class _Plan:
     def __init__(
         self, operations: Mapping[str, Operation], tools: Collection[str], settings: Settings
     ) -> None:
-        self.refusals: list[ToolMessage] = []
+        self.rejections: list[ToolMessage] = []
         self._operations = operations
         self._tools = tools
         self._mounts = settings.mounts
@@ -112,11 +113,11 @@ class _Plan:
         self._waiting: dict[_Claim, None] = {}
 
     def add(self, call: Call) -> None:
-        """Put a call into this wave, leave it for the next, or refuse it."""
+        """Add a call to this wave, leave it for the next one, or reject it."""
         try:
             claims = self._claims(call)
         except FilesystemError as error:
-            self.refusals.append(error_reply(call, error))
+            self.rejections.append(error_reply(call, error))
             return
         node = call.name if call.name in self._operations else "tools"
         key = (node, claims) if claims else call.position
@@ -148,11 +149,11 @@ class _Plan:
         return tuple(
             _Claim(path, operation.changes, self._mounts.locate(path).prefix)
             for named in operation.paths(args)
-            for path in self._meanings(named)
+            for path in self._with_alias(named)
         )
 
-    def _meanings(self, path: str) -> list[str]:
-        """Return a path, and what it means if a command has printed it."""
+    def _with_alias(self, path: str) -> list[str]:
+        """Return a path, and the path that it is an alias of, if there is one."""
         alias = self._mounts.alias_of(path)
         return [path] if alias is None else [path, alias.resolve(path)]
 

@@ -1,4 +1,4 @@
-"""What a graph was built with, as its nodes need to know it."""
+"""The settings of a graph that its nodes need."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -104,7 +104,7 @@ _LEAST_BUDGET = 2_000
 
 @dataclass(frozen=True)
 class Settings:
-    """The choices that were made when the graph was built."""
+    """The settings that the graph was built with."""
 
     mounts: Mounts = field(default_factory=Mounts)
     evict_over: int | None = 20_000
@@ -124,7 +124,7 @@ class Settings:
             raise ValueError("`token_counter` must be a function of messages.")
 
     def of_run(self, runtime: Runtime[Any]) -> "Settings":
-        """Return the settings with what a run chose."""
+        """Return the settings with the choices of a run."""
         over = chosen(runtime).evict_over
         return self if over is None else replace(self, evict_over=over)
 

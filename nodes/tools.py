@@ -24,7 +24,7 @@ __all__ = ("tools_node",)
 
 def tools_node(tools: Sequence[BaseTool]) -> Node:
     """Return the node that runs one call of a user's tool."""
-    runner = ToolNode(tools, handle_tool_errors=_explained)
+    runner = ToolNode(tools, handle_tool_errors=_error_text)
 
     async def act(task: Any, config: RunnableConfig, runtime: Runtime[Any]) -> Any:
         messages = read_channels(config, "messages")["messages"]
@@ -41,7 +41,7 @@ def tools_node(tools: Sequence[BaseTool]) -> Node:
 async def _run(runner: ToolNode, call: Call, config: RunnableConfig) -> list[Any]:
     tool_call = {"name": call.name, "args": call.args, "id": call.id, "type": "tool_call"}
     output = await attempt(invoke(runner, [tool_call], config), f"The tool {call.name}")
-    if isinstance(output, FilesystemError):  # `ToolNode` refuses a malformed `Command`, and more
+    if isinstance(output, FilesystemError):  # such as for a malformed `Command`
         return [{"messages": [error_reply(call, output)]}]
     parts = output if isinstance(output, list) else [output]
     parts = [part if isinstance(part, dict | Command) else {"messages": [part]} for part in parts]
@@ -50,14 +50,14 @@ async def _run(runner: ToolNode, call: Call, config: RunnableConfig) -> list[Any
         return [{"messages": [error_reply(call, problem)]}]
     stamped = [_stamp(message, call) for part in parts for message in _messages(part)]
     if not any(stamped):
-        # Without one the call would stay open, and the tool would run again and again.
-        told = f"The tool {call.name} ran, but its answer was for another call."
-        parts.append({"messages": [error_reply(call, told)]})
+        # Without an answer the call would stay open, and the tool would run again and again.
+        text = f"The tool {call.name} ran, but its answer was for another call."
+        parts.append({"messages": [error_reply(call, text)]})
     return parts
 
 
 async def _checked(parts: list[Any]) -> None:
-    """Refuse what the reducers would refuse: there it would end the run, and lock the thread."""
+    """Raise what the reducers would raise: there it would end the run and break the thread."""
     for part in parts:
         update = part.update if isinstance(part, Command) else part
         for channel, write in update.items() if isinstance(update, dict) else ():
@@ -71,7 +71,7 @@ def _messages(part: Any) -> list[Any]:
 
 
 def _stamp(message: Any, call: Call) -> bool:
-    """Give the answer the id by which the graph knows that this call is answered."""
+    """Give the answer the id that marks this call as answered; `False` if it is not its answer."""
     if not isinstance(message, ToolMessage) or message.tool_call_id != call.id:
         return False
     message.id = answer_id(call.message, call.position)
@@ -80,6 +80,6 @@ def _stamp(message: Any, call: Call) -> bool:
     return True
 
 
-def _explained(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     reason = describe(error).rstrip(".")
     return f"Error: The tool failed: {reason}. Fix the arguments or try another way."

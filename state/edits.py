@@ -125,7 +125,7 @@ digits: only the lines with the most characters in common get one."""
 def _nearest(content: str, old: str) -> str:
     wanted = next((line.strip() for line in old.split("\n") if line.strip()), "")[:200]
     if not wanted:
-        return "It has only white space: include more of the text around it."
+        return "Only white space was given: include more of the text around it."
     lines = content.split("\n", _LINES_COMPARED)[:_LINES_COMPARED]
     for number, line in enumerate(lines, 1):
         if wanted in line:

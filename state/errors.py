@@ -18,6 +18,7 @@ FilesystemError
 ├── PatternRefused
 ├── Unsupported
 ├── BackendFailed
+├── CommandStarted
 ├── InvalidCall
 └── InvalidFiles (a ValueError too: the caller of the graph sees it)
 ```
@@ -34,6 +35,7 @@ from langgraph_filesystem.state.text import Note, PathPart, Rename
 __all__ = (
     "BackendFailed",
     "ColumnPastEnd",
+    "CommandStarted",
     "FileExists",
     "FileNotFound",
     "FileTooLarge",
@@ -201,6 +203,16 @@ class Unsupported(FilesystemError):
 
 class BackendFailed(FilesystemError):
     """The backend failed for a reason that no other class describes."""
+
+
+class CommandStarted(FilesystemError):
+    """A command was started before a crash, and nobody knows how far it got."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This command was started before the run was interrupted. It may have finished, or "
+            "done a part of its work, so it was not run again. Check what it did, then decide."
+        )
 
 
 class InvalidCall(FilesystemError):

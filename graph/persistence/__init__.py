@@ -1,8 +1,8 @@
 """Threads and stores that outlive the process, in LangGraph's own tables.
 
 `sqlite.py` and `postgres.py` open a database and give you LangGraph's checkpointer and store on
-it; `prune.py` forgets the past of a thread. What is written here can be read by every other program
-that uses LangGraph's savers, and the reverse.
+it; `prune.py` deletes the history of a thread. Every other program that uses LangGraph's savers can
+read what is written here, and the reverse.
 """
 
 from typing import Any, NamedTuple

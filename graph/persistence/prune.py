@@ -6,10 +6,10 @@ A thread grows with every superstep, and a delta channel is rebuilt from the che
 so they can't just be deleted. First each delta channel is written once as a whole; then everything
 that the newest checkpoint does not need is deleted, in one transaction.
 
-The thread must be at rest. One that waits for a person or has a task to run is refused, because its
-next step is stored in what would be deleted; and no run may be going on meanwhile. The values of
+The thread must be at rest, and no run may be going on in it. A thread with an open interrupt or a
+pending task is an error, because its next step is stored in what would be deleted. The values of
 the thread stay exactly as they are; its history, its forks and the checkpoints of finished
-subgraphs are gone. A SQLite file does not shrink, but reuses the room.
+subgraphs are deleted. A SQLite file does not shrink, but reuses the space.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""What became of values since a graph was given them: updates that do the same to another copy."""
+"""What a graph changed in the values that it was given, as updates for the graph that gave them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -29,16 +29,16 @@ __all__ = (
 )
 
 SEEN = "filesystem_seen"
-"""Where a parent that has no `seen` like ours keeps what its subgraphs know about files."""
+"""The channel for the `seen` of subgraphs, in a parent that has no `seen` itself."""
 
 Changes = dict[str, FileData | FileEdit | None]
 
 
 class ChangedFiles(dict[str, FileData]):
-    """Files that know how they came from those that were given.
+    """Files that know how they differ from the files that were given.
 
-    An edit is kept as the edit: two graphs that were given the same file and edited different parts
-    of it don't undo each other's work.
+    An edit stays an edit, so two graphs that edit different parts of the same file don't undo each
+    other's work.
     """
 
     __slots__ = ("_changes", "given")
@@ -52,9 +52,9 @@ class ChangedFiles(dict[str, FileData]):
 
     @property
     def changes(self) -> Changes:
-        """Return the update that makes these files of those that were given."""
-        # What came and went in between is nobody else's business: another graph may have made a
-        # file of that name.
+        """Return the update that turns the given files into these."""
+        # A file that was created and deleted again is left out: another graph may have created a
+        # file with the same path.
         return {
             path: write
             for path, write in self._changes.items()
@@ -80,21 +80,21 @@ class ChangedFiles(dict[str, FileData]):
 
 
 def merge_changed(left: ChangedFiles, writes: Sequence[FilesUpdate]) -> ChangedFiles:
-    """Do as `merge_files`, and remember what was done; the same law."""
+    """Do the same as `merge_files`, and remember the changes; the same law holds."""
     return left.written([checked_update(write) for write in writes])
 
 
 def changed_files(given: Files, files: Mapping[str, FileData]) -> ChangedFiles:
-    """Return files whose way from those that were given is not known, only where they differ."""
+    """Return files with their differences from the given ones, as whole files."""
     return ChangedFiles(files, given, differences(given, files))
 
 
 def differences(given: Mapping[str, FileData], files: Mapping[str, FileData]) -> Changes:
-    """Return whole files for what is other or new, and `None` for what is gone."""
+    """Return changed and new files whole, and `None` for deleted files."""
     changes: Changes = {
         path: file
         for path, file in files.items()
-        # Files that nobody touched are the same objects: to compare contents is seldom needed.
+        # Unchanged files are the same objects, so contents are seldom compared.
         if given.get(path) is not file and given.get(path) != file
     }
     changes.update(dict.fromkeys(path for path in given if path not in files))
@@ -102,14 +102,14 @@ def differences(given: Mapping[str, FileData], files: Mapping[str, FileData]) ->
 
 
 def whole_files(changes: Changes, files: Mapping[str, FileData]) -> Changes:
-    """Return the changes without edits, for a reducer that knows none."""
+    """Return the changes with whole files instead of edits, for other reducers."""
     return {path: write and files.get(path) for path, write in changes.items()}
 
 
 def changed_messages(
     given: Sequence[AnyMessage], messages: Sequence[AnyMessage]
 ) -> tuple[list[RemoveMessage], list[AnyMessage]]:
-    """Return what to remove first, and then what to replace by id or to append."""
+    """Return the messages to remove, and then those to replace by id or to append."""
     pairs = list(zip(given, messages, strict=False))
     same = next((n for n, (one, other) in enumerate(pairs) if one.id != other.id), len(pairs))
     replaced = [new for old, new in pairs[:same] if new is not old and new != old]
@@ -118,7 +118,7 @@ def changed_messages(
 
 
 def changed_seen(given: Mapping[str, str], seen: Mapping[str, str]) -> dict[str, str | None]:
-    """Return the digests that are other or new, and `None` for what was forgotten."""
+    """Return changed and new digests, and `None` for forgotten paths."""
     changes: dict[str, str | None] = {
         path: digest for path, digest in seen.items() if given.get(path) != digest
     }

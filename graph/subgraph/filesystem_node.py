@@ -1,7 +1,9 @@
 """`filesystem_node`: an agent with a filesystem as a node of another graph.
 
-A compiled graph that is added to a parent as it is hands back all that it holds: every file is
-stored in the parent again, and those that it deleted come back. This one hands back what changed.
+If a compiled graph is added to a parent directly, it returns its whole state: every file is stored
+in the parent again, and files that it deleted come back. This node returns only what changed.
+
+One run of the agent as a node is called a visit.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -40,20 +42,20 @@ Graph = CompiledStateGraph[Any, Any, Any, Any]
 
 
 class Given(TypedDict):
-    """What the node is given as its input: files are not repeated in it."""
+    """The input of the node. Files are left out, so that they are not stored again."""
 
     messages: list[AnyMessage]
     filesystem_seen: NotRequired[Annotated[dict[str, str], VisitorsSeen()]]
-    """What the visits before it knew, where the parent has no `seen` of its own."""
+    """The `seen` of earlier visits, if the parent has no such channel itself."""
 
 
 def filesystem_node(agent: Graph) -> "FilesystemNode":
-    """Return an agent as a node for a graph of yours, which must have `messages` and `files`.
+    """Return an agent as a node for your graph, which must have `messages` and `files`.
 
-    The agent begins with the parent's messages and files and hands back what it changed: new
-    messages, files as edits, new files, and `None` for what it deleted. It can be drawn with
-    `xray`, streamed with `subgraphs`, interrupted and resumed like any subgraph, and its
-    checkpoints hold only what it wrote itself.
+    The agent starts with the messages and files of the parent and returns what it changed: new
+    messages, edits, new files, and `None` for deleted files. It can be drawn with `xray`, streamed
+    with `subgraphs`, interrupted and resumed like any subgraph. Its checkpoints hold only what it
+    wrote itself.
 
     Args:
         agent: From `create_filesystem_agent`, or any compiled graph whose state has the channel
@@ -72,30 +74,31 @@ def filesystem_node(agent: Graph) -> "FilesystemNode":
         )
     if agent.checkpointer is True:
         raise ValueError(
-            "A graph that is compiled with `checkpointer=True` keeps its state from visit to "
-            "visit, but a node has the files of its parent. Compile it without a checkpointer."
+            "A graph that is compiled with `checkpointer=True` keeps its own state from call to "
+            "call, but a node starts with the files of its parent. Compile it without a "
+            "checkpointer."
         )
     return FilesystemNode(kind=type(agent), **_attributes(agent))
 
 
 class FilesystemNode(Graph):
-    """A graph as a node of another: it begins with what the parent holds, and returns changes."""
+    """A graph as a node of another: it starts with the parent's state, and returns changes."""
 
     def __init__(self, *, kind: type[Graph], **attributes: Any) -> None:
         super().__init__(**attributes)
         self.kind = kind
-        """The class of the graph when it is no node."""
+        """The class of the original graph."""
 
     def __call__(self, state: Given) -> Any:
-        """Do as `invoke`. LangGraph learns here what the node wants as its input."""
+        """Do the same as `invoke`. LangGraph reads the input schema from this signature."""
         return self.invoke(state)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:
-        """Run the graph on what its parent holds, and return what it changed.
+        """Run the graph on the state of its parent, and return what it changed.
 
-        That is a mapping, or a `Command` where a key has more than one change.
+        That is a mapping, or a `Command` if a key has more than one change.
         """
-        config = _current() if config is None else config
+        config = _current_config() if config is None else config
         visit = self._visit(input, config)
         running = self._seeded(visit.seeds, visit.live)
         try:
@@ -109,8 +112,8 @@ class FilesystemNode(Graph):
     async def ainvoke(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> Any:
-        """Do as `invoke`, awaited."""
-        config = _current() if config is None else config
+        """Do the same as `invoke`, in an async run."""
+        config = _current_config() if config is None else config
         visit = self._visit(input, config)
         running = self._seeded(visit.seeds, visit.live)
         try:
@@ -123,19 +126,19 @@ class FilesystemNode(Graph):
         return visit.update()
 
     def stream(self, input: Any, *args: Any, **options: Any) -> Iterator[Any]:
-        """Yield the changes: what happens inside is in the stream of the parent."""
+        """Yield the changes. Events from inside are in the stream of the parent."""
         yield self.invoke(input, *args, **options)
 
     async def astream(self, input: Any, *args: Any, **options: Any) -> AsyncIterator[Any]:
-        """Yield the changes: what happens inside is in the stream of the parent."""
+        """Yield the changes. Events from inside are in the stream of the parent."""
         yield await self.ainvoke(input, *args, **options)
 
     def get_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
-        """Return the state of a visit, with what it began with."""
+        """Return the state of a visit, including what it started with."""
         return self._stored(config).get_state(config, subgraphs=subgraphs)
 
     async def aget_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
-        """Return the state of a visit, with what it began with."""
+        """Return the state of a visit, including what it started with."""
         return await (await self._astored(config)).aget_state(config, subgraphs=subgraphs)
 
     def get_state_history(self, config: RunnableConfig, **options: Any) -> Iterator[StateSnapshot]:
@@ -178,7 +181,7 @@ class FilesystemNode(Graph):
     def _seeded(
         self, seeds: Mapping[str, Any], live: dict[str, RecordedChannel] | None = None
     ) -> Graph:
-        """Return the graph itself, whose channels begin with these values."""
+        """Return the original graph with channels that start with these values."""
         channels = dict(self.channels)
         for key in self._seedable():
             seed = {"seed": seeds[key]} if key in seeds else {}
@@ -196,12 +199,12 @@ class FilesystemNode(Graph):
 
 
 def _attributes(graph: Graph) -> dict[str, Any]:
-    """Return what a copy of a graph is made of, as LangGraph makes its own copies."""
+    """Return the arguments for a copy of a graph."""
     return {k: v for k, v in constructor_arguments(graph).items() if k != "kind"}
 
 
-def _current() -> RunnableConfig:
-    """Return the configuration of the node that calls, if one does."""
+def _current_config() -> RunnableConfig:
+    """Return the config of the node that is running, if there is one."""
     try:
         return get_config()
     except RuntimeError:

@@ -1,8 +1,8 @@
-"""Channels that begin with what another graph holds, and store none of it.
+"""Channels that start with a value of another graph, the seed, and don't store it.
 
-A graph that works as a node of another one is handed the values of its parent when it begins and
-again when it goes on after an interrupt or a crash. So its own checkpoints hold only what it wrote
-itself, and what it hands back is that.
+A graph that runs as a node of another one gets the values of its parent when it starts, and again
+when it resumes after an interrupt or a crash. So its own checkpoints hold only what it wrote
+itself.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,8 +47,8 @@ __all__ = (
 )
 
 _MARK = "filesystem_visit"
-"""In the metadata of the checkpoints of a visit: how deep it is nested. A graph inside inherits
-the mark and is deeper than that."""
+"""The metadata key for the nesting depth of a visit. A graph inside of the visit inherits the value
+but is nested deeper, so the two can be told apart."""
 _KINDS: Mapping[str, type[Any]] = {
     "messages": MessagesChannel,
     "files": FilesChannel,
@@ -58,7 +58,7 @@ _KINDS: Mapping[str, type[Any]] = {
 
 
 class SeededChannel(StateChannel):
-    """A channel of changes on top of a value that is given."""
+    """A channel that stores the changes of a seed."""
 
     __slots__ = ("seed",)
 
@@ -78,7 +78,7 @@ class SeededChannel(StateChannel):
 
 
 class VisitorsSeen(SeenChannel):
-    """What the subgraphs of a graph know of its files; not there until they know something."""
+    """The `seen` of subgraphs, in a parent without that channel; unavailable while it is empty."""
 
     __slots__ = ()
 
@@ -92,7 +92,7 @@ class VisitorsSeen(SeenChannel):
 
 
 class SeededFiles(FilesChannel):
-    """Files on top of those that are given, which know what was changed."""
+    """Files that start with a seed, and know what was changed."""
 
     __slots__ = ("seed",)
 
@@ -100,7 +100,7 @@ class SeededFiles(FilesChannel):
 
     def from_checkpoint(self, checkpoint: Any) -> Self:
         new = super().from_checkpoint(checkpoint)
-        # A snapshot holds all files, so that it can be read without those that were given.
+        # A snapshot has all files, so that it can be read without the seed.
         whole = self.seed if checkpoint is MISSING else new.value
         new.value = changed_files(self.seed, whole)
         new._grow([new.value])
@@ -120,18 +120,18 @@ class SeededFiles(FilesChannel):
 
 
 class RecordedChannel(BinaryOperatorAggregate[Any]):
-    """A channel with a reducer of somebody else's, which knows what was written to it."""
+    """A channel with a reducer that is not ours, which records what was written to it."""
 
     __slots__ = ("live", "seed", "steps")
 
     seed: Any
     steps: list[list[Any]]
-    """What was written, in the steps in which it was: it is stored instead of the value."""
+    """The writes of each superstep, which are stored instead of the value."""
     live: dict[str, "RecordedChannel"]
-    """The channels that a run works on, by their names."""
+    """The channels of the run, by name."""
 
     def written(self) -> list[Any]:
-        """Return the updates that do to another value what was done to this one."""
+        """Return the writes, which have the same effect on another value."""
         values = [value for step in self.steps for value in step]
         if any(overwrite_of(value)[0] for value in values):
             return [Overwrite(self.value)]
@@ -159,20 +159,20 @@ class RecordedChannel(BinaryOperatorAggregate[Any]):
         new = super().copy()
         new.seed, new.live, new.steps = self.seed, self.live, steps
         if value is not MISSING:
-            # A reducer may change its value in place, and this one is the parent's.
+            # A reducer may change the value in place, and this one belongs to the parent.
             new.value = copy(value)
         return new
 
 
 def can_be_seeded(channel: Any) -> bool:
-    """Say whether what is written to a channel can be told from what it began with."""
+    """Say whether writes to a channel can be told apart from its seed."""
     return isinstance(channel, StateChannel | BinaryOperatorAggregate)
 
 
 def seeded(
     key: str, channel: Any, seed: Any = MISSING, live: dict[str, RecordedChannel] | None = None
 ) -> Any:
-    """Return a channel like this one that begins with a seed, or else with nothing."""
+    """Return a channel of the same kind that starts with a seed, or empty without one."""
     if key == "files":
         files = SeededFiles(merge_changed, channel.ValueType)
         files.key, files.seed = key, {} if seed is MISSING else seed
@@ -190,23 +190,23 @@ def seeded(
 
 
 def rebuilt(channel: StateChannel, history: Mapping[str, Any], writes: Sequence[Any]) -> Any:
-    """Return the value of a channel from what a saver has of it."""
+    """Return the value of a channel, rebuilt from its history in a saver."""
     loaded = channel.from_checkpoint(history.get("seed", MISSING))
     loaded.replay_writes(writes)
     return loaded.get()
 
 
-# Seeds of a visit that is stored: read from the checkpoint of the parent that it started from.
+# Seeds of a stored visit: read from the checkpoint of the parent that the visit started from.
 
 
 def marked(config: RunnableConfig) -> RunnableConfig:
-    """Return the configuration of a run whose checkpoints say that they are of a visit."""
+    """Return a config that marks the checkpoints of a run as those of a visit."""
     mark = {_MARK: nesting_depth((config.get("configurable") or {}).get("checkpoint_ns", ""))}
     return {**config, "metadata": {**(config.get("metadata") or {}), **mark}}
 
 
 async def stored_seeds(saver: Any, config: RunnableConfig) -> dict[str, Any]:
-    """Return what the visit with this checkpoint began with; nothing if it is no visit."""
+    """Return the seeds of the visit with this checkpoint; nothing if it is not a visit."""
     found = await call_either(saver.get_tuple, saver.aget_tuple, config)
     return await _seeds(saver, found) if found else {}
 
@@ -224,7 +224,7 @@ async def _seeds(saver: Any, found: CheckpointTuple) -> dict[str, Any]:
 
 
 async def _values(saver: Any, found: CheckpointTuple) -> dict[str, Any]:
-    """Return what the channels of a parent held, whatever of it is stored as changes."""
+    """Return the values of the channels of a parent, rebuilt where only changes are stored."""
     stored: Mapping[str, Any] = found.checkpoint["channel_values"]
     versions = found.checkpoint["channel_versions"]
     changes = [key for key in _KINDS if key in versions and key not in stored]
@@ -237,11 +237,11 @@ async def _values(saver: Any, found: CheckpointTuple) -> dict[str, Any]:
             channels=changes,
         )
     seeds = await _seeds(saver, found)
-    # A parent that is a visit itself stores what was written to its other channels, not values.
+    # A parent that is a visit itself stores the writes to its other channels, not their values.
     values = {} if seeds else {k: v for k, v in stored.items() if k not in _KINDS}
     for key, kind in _KINDS.items():
         channel = seeded(key, kind(), seeds[key]) if key in seeds else seeded(key, kind())
-        writes = [*history.get(key, {}).get("writes", ()), *_given_later(found, key)]
+        writes = [*history.get(key, {}).get("writes", ()), *_external_writes(found, key)]
         values[key] = rebuilt(channel, {**history.get(key, {}), **_seed_of(stored, key)}, writes)
     values["seen"] = values["seen"] or values[SEEN]
     return values
@@ -251,6 +251,6 @@ def _seed_of(stored: Mapping[str, Any], key: str) -> dict[str, Any]:
     return {"seed": stored[key]} if key in stored else {}
 
 
-def _given_later(found: CheckpointTuple, key: str) -> list[PendingWrite]:
-    """Return what was written to a checkpoint from outside, with the answer to an interrupt."""
+def _external_writes(found: CheckpointTuple, key: str) -> list[PendingWrite]:
+    """Return what was written to a checkpoint from outside, with the resume of an interrupt."""
     return [w for w in found.pending_writes or () if is_external_write(w[0]) and w[1] == key]

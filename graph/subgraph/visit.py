@@ -1,7 +1,8 @@
-"""One visit of a graph to its parent: what it is handed, and what it hands back.
+"""One visit, a run of a graph as a node of its parent: what it is given, and what it returns.
 
-What has a reducer is not handed over by value: the visitor's channel begins with it, so that it is
-not stored again, and what comes back is what the visitor did to it.
+The values of channels with a reducer are not passed as input, where they would be stored again.
+Instead the channel of the visiting graph starts with the value (its seed), and the writes to the
+channel are returned to the parent.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -36,11 +37,11 @@ __all__ = ("Parent", "Visit")
 
 _OURS = frozenset({"messages", "files", "seen", "routes", SEEN})
 _BY_VALUE = ("messages", "files")
-"""What is stored when it is given by value: a visit that waits shows it to people."""
+"""Channels that are stored if they are given as input, so that people see them at an interrupt."""
 
 
 class Visit:
-    """What a graph is given for one visit, and what it made of it."""
+    """The input of one visit, and its result."""
 
     def __init__(
         self,
@@ -52,26 +53,26 @@ class Visit:
     ) -> None:
         parent.check(given)
         self.values: dict[str, Any] = {}
-        """What the visitor's channels hold, as far as it got, and what it waits for."""
+        """The latest values of the channels of the visiting graph, interrupts included."""
         self.live: dict[str, RecordedChannel] = {}
-        """Those of its channels that have somebody else's reducer."""
+        """Its channels with a reducer that is not ours."""
         self._parent = parent
         self._own = {k: _normal(k, v) for k, v in given.items() if not self._is_parents(k, v)}
         self.seeds = dict(self._seeds(seeded))
         self.input = dict(self._inputs(seeded, inputs))
 
     def update(self) -> Any:
-        """Return what the visitor changed: an update of the parent."""
+        """Return what the visit changed, as an update of the parent."""
         writes = list(self._writes())
-        # A key may be written more than once, which a mapping can't say.
+        # A mapping can't have several writes to one key.
         return dict(writes) if len(dict(writes)) == len(writes) else Command(update=writes)
 
     def followed_by(self, command: Command[Any]) -> Command[Any]:
-        """Return the command by which the visitor was left, with what it had changed before."""
+        """Return the command that ended the visit, with the changes before it."""
         return replace(command, update=[*self._writes(), *command_writes(command)])
 
     def _is_parents(self, key: str, value: Any) -> bool:
-        """Say whether a value is the parent's: those stand in the input of each node."""
+        """Say whether a value comes from the parent's state, as in the input of each node."""
         return key == SEEN or (self._parent.holds(key) and self._parent.get(key) is value)
 
     def _source(self, key: str) -> str:
@@ -91,18 +92,18 @@ class Visit:
     ) -> Iterator[tuple[str, Any]]:
         for key in inputs:
             if key in seeded and key in _BY_VALUE and key in self._own:
-                # It takes the place of what the channel begins with.
+                # It replaces the seed of the channel.
                 yield key, Overwrite(self._own[key])
             elif key not in seeded and key in self._own:
                 yield key, self._own[key]
             elif key not in seeded and self._parent.holds(key):
                 yield key, self._parent.get(key)
 
-    def _begun(self, key: str, empty: Any) -> Any:
+    def _initial(self, key: str, empty: Any) -> Any:
         return self._own.get(key, self.seeds.get(key, empty))
 
     def _writes(self) -> Iterator[tuple[str, Any]]:
-        """Yield all changes; a graph takes those whose keys it has."""
+        """Yield all changes; the parent ignores keys that it does not have."""
         yield from self._messages()
         if files := self._files():
             yield "files", files
@@ -112,7 +113,7 @@ class Visit:
             yield from self._others(key)
 
     def _messages(self) -> Iterator[tuple[str, Any]]:
-        before, after = self._begun("messages", []), self.values.get("messages", [])
+        before, after = self._initial("messages", []), self.values.get("messages", [])
         removed, messages = changed_messages(before, after)
         if removed and not self._parent.takes_moves:
             yield "messages", removed
@@ -125,14 +126,14 @@ class Visit:
         if isinstance(files, ChangedFiles) and "files" not in self._own:
             changes = files.changes
         else:
-            changes = differences(self._begun("files", {}), files)
+            changes = differences(self._initial("files", {}), files)
         if changes and not self._parent.takes_edits:
             changes = whole_files(changes, files)
             self._parent.check_reduced(changes)
         return changes
 
     def _seen(self) -> dict[str, str | None]:
-        return changed_seen(self._begun("seen", {}), self.values.get("seen", {}))
+        return changed_seen(self._initial("seen", {}), self.values.get("seen", {}))
 
     def _others(self, key: str) -> Iterator[tuple[str, Any]]:
         written = self.live[key].written() if key in self.live else None
@@ -155,7 +156,7 @@ def _is_same(one: Any, other: Any) -> bool:
     try:
         return bool(one == other)
     except ValueError:
-        # Arrays compare to arrays.
+        # Comparing arrays gives an array, which has no truth value.
         return False
 
 
@@ -164,7 +165,7 @@ class Parent:
 
     def __init__(self, config: RunnableConfig) -> None:
         running = running_channels(config) or {}
-        # In the functional API the caller takes what a call returns.
+        # In the functional API the caller uses the returned value instead of channels.
         found = {} if is_entrypoint(running) else running
         self._channels = {k: v for k, v in found.items() if isinstance(v, BaseChannel)}
         self.seen = "seen" if self._reducer("seen") is merge_seen else SEEN
@@ -182,12 +183,12 @@ class Parent:
         return self._channels[key].get()
 
     def reduces(self, key: str) -> bool:
-        """Say whether a channel takes what changed, and not only whole values."""
+        """Say whether a channel has a reducer, so that changes can be written to it."""
         return self._reducer(key) is not None
 
     @property
     def takes_edits(self) -> bool:
-        """Say whether `files` has our reducer: another one would take an edit for a file."""
+        """Say whether `files` has our reducer, which understands edits."""
         return not self.has("files") or self._reducer("files") in (merge_files, merge_changed)
 
     @property
@@ -196,26 +197,25 @@ class Parent:
         return self._reducer("messages") is merge_messages
 
     def check(self, given: Collection[str]) -> None:
-        """Raise where what a subgraph hands back would be lost."""
+        """Raise if the result of the visit would be lost."""
         if not self._channels:
             return
         if not self.has("files") and "files" not in given:
             raise ValueError(
-                "The parent graph has no key `files`: what the agent writes would be lost. Add "
+                "The parent graph has no key `files`, so files of the agent would be lost. Add "
                 "`files: Annotated[dict[str, FileData], merge_files]` to its state, or extend "
-                "FilesystemState. For files that end with the visit, call `agent.invoke` in a "
-                "node of yours."
+                "FilesystemState. If you don't need the files, call `agent.invoke` in a node."
             )
         for key, reducer in (("files", "merge_files"), ("messages", "add_messages")):
             if self.has(key) and not self.reduces(key):
                 raise ValueError(
-                    f"The parent graph has no reducer for its key `{key}`: what the agent hands "
-                    "back would replace all that is there. Declare it as "
+                    f"The parent graph has no reducer for its key `{key}`: the result of the agent "
+                    "would replace everything there. Declare it as "
                     f"`{key}: Annotated[..., {reducer}]`, or extend FilesystemState."
                 )
 
     def check_reduced(self, changes: Mapping[str, Any]) -> None:
-        """Raise if somebody else's reducer of `files` does not do what the changes ask for."""
+        """Raise if another reducer of `files` does not apply the changes."""
         channel: Any = self._channels["files"].copy()
         channel.value = dict(channel.get() or {}) if channel.is_available() else {}
         channel.update([changes])

@@ -41,6 +41,7 @@ from langgraph_filesystem.state.backends.search import search
 from langgraph_filesystem.state.backends.text_files import is_text, limit_page, not_text
 from langgraph_filesystem.state.errors import (
     BackendFailed,
+    CommandStarted,
     FileExists,
     FileNotFound,
     FilesystemError,
@@ -269,10 +270,7 @@ class ForeignBackend(FileStore):
         text = content.decode(errors="replace") if isinstance(content, bytes) else ""
         started = [key for key in text.split("\n") if key.startswith(group)]
         if name in started:
-            raise FilesystemError(
-                "This command was started before the run was interrupted. It may have finished, or "
-                "done a part of its work, so it was not run again. Check what it did, then decide."
-            )
+            raise CommandStarted
         # An error is ignored: a sandbox without uploads can still run commands.
         await self.put({path: "".join(f"{key}\n" for key in [*started, name]).encode()})
 

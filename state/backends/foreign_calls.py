@@ -149,20 +149,20 @@ class ForeignCalls:
     def error(self, text: str, *paths: str) -> FilesystemError:
         """Return the error that a backend reports as text, about one of these paths."""
         about = next((path for path in paths if path in text), paths[0])
-        said = text.removeprefix("Error: ")
-        plain = said.replace(about, "").lower()
+        message = text.removeprefix("Error: ")
+        plain = message.replace(about, "").lower()
         for pattern, kind in _EDIT_ERRORS:
             if pattern.match(plain):
-                return kind(self._naming(said, about))
+                return kind(self._naming(message, about))
         if beyond := _OFFSET_ERROR.search(plain):
             return OffsetPastEnd(about, int(beyond[1]), int(beyond[2]))
         if plain == "invalid_path":
             return BackendFailed(PathPart(about), ": the backend does not accept this path.")
-        if "\n" not in said:  # else it is about several files
+        if "\n" not in message:  # else it is about several files
             for pattern, made in _PATH_ERRORS:
                 if pattern.search(plain):
                     return made(about)
-        return BackendFailed(self._naming(said, *paths))
+        return BackendFailed(self._naming(message, *paths))
 
     def _method(self, name: str) -> tuple[Callable[..., Any] | None, bool]:
         """Return a method, or its async twin in an async run, and whether it is the twin."""

@@ -35,7 +35,12 @@ from langgraph_filesystem.state.backends.protocol import (
     WriteResult,
 )
 from langgraph_filesystem.state.backends.state import StateBackend
-from langgraph_filesystem.state.errors import FilesystemError, IsDirectory, Unsupported
+from langgraph_filesystem.state.errors import (
+    CommandStarted,
+    FilesystemError,
+    IsDirectory,
+    Unsupported,
+)
 from langgraph_filesystem.state.files import CONFLICTS, ThreadFiles
 from langgraph_filesystem.state.io import attempt
 from langgraph_filesystem.state.paths import is_within
@@ -394,11 +399,7 @@ class Workspace(FileStore):
                 if outcome is not None and outcome.response is not None:
                     return outcome.response
                 if outcome is not None:
-                    raise FilesystemError(
-                        "This command was started before the run was interrupted. It may have "
-                        "finished, or done a part of its work, so it was not run again. Check what "
-                        "it did, then decide."
-                    )
+                    raise CommandStarted
             return await shell.store.execute(
                 command, timeout=timeout, on_output=on_output, once=key
             )

@@ -33,8 +33,8 @@ def test_every_call_has_an_id_of_its_own() -> None:
 
 
 MANUAL = """\
-Type one command a line. A blank line waits for the answers of those above it. Quote text with \
-spaces, or end a line with `<<END` and let the text follow, up to a line that says `END`. \
+Type one command per line. A blank line waits for the answers to the commands above it. Quote text \
+with spaces, or end a line with `<<END` and write the text on the next lines, up to a line `END`. \
 The commands:
 
 - `ls path`: List a directory.

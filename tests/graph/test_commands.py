@@ -1,12 +1,11 @@
-"""Typed commands: the lines, and the calls that they are."""
+"""Typed commands: the lines, and the calls with typed values that they are."""
 
-import time
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from tests.graph.typed import MODEL, calls_of, text_of
 
@@ -96,8 +95,8 @@ def test_lines_together_are_one_message_and_comments_are_none() -> None:
         ('ls a"b', 'Line 1, `ls a"b`: a quote `"` is not closed.'),
         (
             "write_file /a <<END\nhi",
-            "Line 1, `write_file /a <<END`: no line `END` ends its text. "
-            "Quote `<<` to have it as a word.",
+            "Line 1, `write_file /a <<END`: there is no line `END` to end the "
+            "text. Quote `<<` to use it as a word.",
         ),
         ("ls a b", "Line 1, `ls a b`: `b` is one word too many. Quote text with spaces."),
         ("ls --path", "Line 1, `ls --path`: `--path` needs a value."),
@@ -126,11 +125,9 @@ def test_a_line_that_is_no_command_is_explained_and_nothing_runs(text: str, reas
         "ls /\n" * 20_000,
     ],
 )
-def test_a_megabyte_is_read_in_linear_time(line: str) -> None:
-    started = time.perf_counter()
-    MODEL.invoke(line)
-    # Three seconds at most where this was written; what is quadratic takes minutes.
-    assert time.perf_counter() - started < 30
+def test_a_megabyte_is_read(line: str) -> None:
+    """What takes quadratic time runs into the timeout of the test."""
+    assert isinstance(MODEL.invoke(line), AIMessage)
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]))))
@@ -139,3 +136,55 @@ def test_any_lines_can_be_written_in_a_heredoc(lines: list[str]) -> None:
     text = "\n".join(["write_file /a <<END", *kept, "END"])
     content = "".join(line + "\n" for line in kept)
     assert calls_of(text) == [("write_file", {"file_path": "/a", "content": content})]
+
+
+# Values take the types of their schema.
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ("count=5", 5),
+        ("count='5'", 5),
+        ("count=-5", -5),
+        ("count=05", "05"),
+        ("count=five", "five"),
+        ("count=1.5", "1.5"),
+        ("count=true", "true"),
+        ("count=", ""),
+        ("count=9223372036854775808", "9223372036854775808"),
+        ("count=" + "9" * 5000, "9" * 5000),
+        ("ratio=2", 2),
+        ("ratio=0.5", 0.5),
+        ("ratio=1e999", "1e999"),
+        ("ratio=NaN", "NaN"),
+        ("""tags='["a b", "c"]'""", ["a b", "c"]),
+        ("tags=[]", []),
+        ("tags=null", None),
+        ("tags='null'", "null"),
+        ("tags=a,b", "a,b"),
+        ("tags={}", "{}"),
+        ("tags=" + "[" * 300 + "]" * 300, "[" * 300 + "]" * 300),
+        ("tags=" + "[" * 100_000, "[" * 100_000),
+        ("""data='{"a": [1]}'""", {"a": [1]}),
+        ("either=5", "5"),
+        ("either=five", "five"),
+    ],
+)
+def test_a_value_takes_the_type_of_its_schema_or_stays_as_typed(word: str, value: Any) -> None:
+    [(_, args)] = calls_of(f"odd {word}")
+    assert args == {word.partition("=")[0]: value}
+
+
+def test_an_optional_parameter_converts_like_a_required_one() -> None:
+    line = "grep null null count --max_count 3 --regex"
+    args = {"pattern": "null", "path": None, "output_mode": "count", "max_count": 3, "regex": True}
+    assert calls_of(line) == [("grep", args)]
+
+
+@given(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"])))
+def test_any_one_line_text_can_be_written_in_double_quotes(text: str) -> None:
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    assert calls_of(f'write_file /a "{quoted}"') == [
+        ("write_file", {"file_path": "/a", "content": text})
+    ]

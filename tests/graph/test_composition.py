@@ -1,10 +1,7 @@
 """The agent in real parents: supervisors, teams, workflows, on real databases."""
 
 import itertools
-import json
 import operator
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated, Any, NotRequired
@@ -30,7 +27,6 @@ from langgraph_filesystem import (
 )
 from langgraph_filesystem.labels import draw_mermaid
 from tests.databases import emptied
-from tests.graph.killed import END as LAST
 from tests.graph.runs import Runs, agent, contents, opened_runs
 from tests.scripted import ScriptedModel, answers, call, says
 from tests.snapshots import assert_snapshot
@@ -688,52 +684,6 @@ async def test_the_agent_itself_works_in_an_entrypoint_too(runs: Runs) -> None:
             return contents(plain.invoke({**GO, "files": files}))
 
     assert await runs.invoke(workflow, {"/old": "o", "/kept": "k"}) == {"/kept": "k", "/b": "b"}
-
-
-# Kills
-
-
-def _killed(tmp_path: Path, turns: int, kills: int, seed: int) -> list[dict[str, Any]]:
-    command = [sys.executable, "-m", "tests.graph.killed_visits", str(tmp_path / "parent.db")]
-    numbers = [str(turns), str(kills), str(seed)]
-    done = subprocess.run([*command, *numbers], capture_output=True, text=True, timeout=1_200)
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
-    assert result["killed"] >= kills
-    outcomes: list[dict[str, Any]] = result["outcomes"]
-    for outcome in outcomes:
-        # In which order calls of a wave are answered is nobody's concern.
-        answers = outcome.pop("answers")
-        outcome["answered"] = (len(answers), len(set(answers)))
-    return outcomes
-
-
-def _whole(turns: int) -> dict[str, Any]:
-    """Return the outcome of a thread that lost and doubled nothing."""
-    return {
-        "next": [],
-        "errors": {},
-        "answered": (2 + 5 * turns, 2 + 5 * turns),
-        "files": {
-            "/a": " ".join(f"x{turn} z{turn}" for turn in range(turns)) + f" {LAST}",
-            "/b": " ".join(f"y{turn}" for turn in range(turns)) + f" {LAST}",
-        },
-    }
-
-
-def test_random_kills_of_nested_graphs_lose_and_double_nothing(tmp_path: Path) -> None:
-    outcomes = _killed(tmp_path, turns=2, kills=20, seed=1)
-    assert outcomes == [_whole(2)] * len(outcomes)
-
-
-@pytest.mark.soak
-@pytest.mark.usefixtures("database")
-@pytest.mark.parametrize("seed", range(2, 6))
-def test_many_random_kills_of_nested_graphs_lose_and_double_nothing(
-    tmp_path: Path, seed: int
-) -> None:
-    outcomes = _killed(tmp_path, turns=8, kills=200, seed=seed)
-    assert outcomes == [_whole(8)] * len(outcomes)
 
 
 # Flat

@@ -20,6 +20,14 @@ from langgraph_filesystem.state.workspace.composite import CompositeBackend
 from tests.nodes.backends import Shelf
 from tests.scripted import ScriptedModel, call, says
 
+
+class Shut(Shelf):
+    """A shelf that can't be searched."""
+
+    def glob(self, pattern: str, path: str | None = None) -> Any:
+        raise ConnectionError("no route")
+
+
 modes = pytest.mark.parametrize("mode", ["sync", "async"])
 
 
@@ -164,6 +172,35 @@ def test_only_what_a_backend_can_do_is_offered(tmp_path: Path) -> None:
     assert able.id == LocalShellBackend(tmp_path).id
     within = for_deepagents(CompositeBackend(Shelf(), {"/w": LocalShellBackend(tmp_path)}))
     assert within.execute("echo hi").output == "hi\n"
+
+
+@modes
+async def test_a_search_that_is_not_complete_does_not_look_complete(
+    mode: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("needle\n")
+    (tmp_path / "large.txt").write_text("needle\n" * 300_000)
+    disk = FilesystemBackend(tmp_path, max_file_size_mb=1)
+    backend = for_deepagents(CompositeBackend(disk, {"/m": Shut()}))
+    searched, found = backend.grep("needle", "/"), backend.glob("*.txt", "/")
+    assert (searched.truncated, found.truncated) == (True, True)
+    assert "/large.txt" in searched.error
+    grep, glob = await replies(
+        mode,
+        backend,
+        call("grep", pattern="needle", output_mode="content"),
+        call("glob", pattern="*.txt"),
+    )
+    assert grep.text.startswith("Not searched")
+    assert "/a.txt:\n  1: needle" in grep.text
+    assert "/a.txt" in glob.text
+    assert "incomplete" in glob.text
+
+
+def test_a_search_that_found_nothing_and_could_not_look_everywhere_is_an_error() -> None:
+    found = for_deepagents(CompositeBackend(Shelf(), {"/m": Shut()})).glob("*.txt", "/")
+    assert (found.truncated, found.matches) == (True, [])
+    assert "no route" in found.error
 
 
 def test_without_deepagents_the_error_says_what_to_install() -> None:

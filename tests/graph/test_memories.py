@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from langgraph_filesystem import deploy
-from langgraph_filesystem.context import AgentContext
+from langgraph_filesystem.deploy import AgentContext
 from tests.databases import aopen_database, emptied, open_database
 from tests.graph.runs import Runs
 from tests.scripted import answers

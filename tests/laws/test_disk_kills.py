@@ -219,6 +219,7 @@ def test_a_killed_move_leaves_every_file_at_one_end_or_at_both(tmp_path: Path) -
                 key = f"scope.{number}.0"
                 if run_sync(target.recall(key)) is None:
                     moved = run_sync(target.receive(source, "/d", "/d", once=key))
+                    assert moved is not None
                     assert (moved.files, moved.note) == (len(wanted), None)
                 assert run_sync(target.recall(key)) == Outcome(finished=True)
                 assert [contents(root) for root in roots[:: 1 - number % 2 * 2]] == [{}, wanted]

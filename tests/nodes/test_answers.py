@@ -17,7 +17,7 @@ from langgraph_filesystem.nodes.answers import (
     valid,
 )
 from langgraph_filesystem.nodes.calls import Call
-from langgraph_filesystem.nodes.previews import preview
+from langgraph_filesystem.nodes.evict import preview
 from langgraph_filesystem.nodes.settings import Settings
 
 CALL = Call(message="m", position=2, id="id", name="ls", args={})

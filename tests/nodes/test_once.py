@@ -22,10 +22,9 @@ from langgraph_filesystem import (
     filesystem_node,
     guarded,
 )
-from langgraph_filesystem.nodes.node import _Blocking
 from langgraph_filesystem.nodes.once import Once
-from langgraph_filesystem.nodes.running import durability_of
 from langgraph_filesystem.state.backends.protocol import EditResult, WriteResult
+from langgraph_filesystem.state.langgraph_internals import durability_of
 from tests.nodes.backends import Shelf
 from tests.scripted import ScriptedModel, answers, call, says
 
@@ -261,7 +260,7 @@ async def test_a_checkpoint_that_is_never_stored_is_an_error_in_the_end() -> Non
         }
     }
     with pytest.raises(FilesystemError, match=r"was not stored within 0\.05 s"):
-        await Once(config, _Blocking(), patience=0.05).ready()
+        await Once(config, patience=0.05).ready()
 
 
 def test_the_key_of_a_call_is_the_same_when_it_is_run_again() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langgraph_sdk.client import LangGraphClient
 
-from langgraph_filesystem.context import AgentContext
+from langgraph_filesystem.deploy import AgentContext
 from tests.server.driving import assistant, new_thread, run, typed
 from tests.server.serving import Server
 

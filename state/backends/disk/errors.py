@@ -1,4 +1,4 @@
-"""Errors of the operating system in our words: with the virtual path, never with the host's."""
+"""Errors of the operating system, explained with the virtual path and never with the host's."""
 
 import contextlib
 import errno
@@ -28,10 +28,10 @@ __all__ = (
 
 
 class RefusedOnDisk(PathRefused):
-    """A path that this directory on disk will not hold."""
+    """The path can't be used in this directory on disk."""
 
     def __init__(self, path: str, reason: str) -> None:
-        FilesystemError.__init__(self, "Path ", PathPart(path), f" is refused: {reason}")
+        FilesystemError.__init__(self, "Path ", PathPart(path), f" is not allowed: {reason}")
 
 
 class LeadsOutside(RefusedOnDisk):
@@ -40,8 +40,8 @@ class LeadsOutside(RefusedOnDisk):
     def __init__(self, path: str) -> None:
         super().__init__(
             path,
-            "a symbolic link on it leads out of the mounted directory. Only files inside of it "
-            "can be used; `ls` shows them.",
+            "a symbolic link on it leads out of the mounted directory. Use only files inside; "
+            "`ls` shows them.",
         )
 
 
@@ -57,7 +57,7 @@ class SpecialFile(FilesystemError):
 
 
 class Busy(OSError):
-    """Somebody else is changing the entry, and does not finish."""
+    """Another writer holds the entry for too long."""
 
     def __init__(self) -> None:
         super().__init__(errno.EBUSY, os.strerror(errno.EBUSY))
@@ -97,7 +97,7 @@ def explaining(path: str) -> Iterator[None]:
 
 
 def explain(path: str, error: OSError) -> FilesystemError:
-    """Return the `FilesystemError` that says what happened at a path."""
+    """Return the `FilesystemError` for an error of the system at a path."""
     if isinstance(error, AttributeLost):
         return BackendFailed(
             PathPart(path),

@@ -5,7 +5,7 @@ in one step that can't leave the directory (`openat.py`), and everything else is
 handle. `Unconfined` has the same methods and protects nothing.
 
 A relative link that stays inside works like its target; a link that leads outside, any absolute
-one included, is refused. FIFOs, devices and sockets are never opened.
+one included, is an error. FIFOs, devices and sockets are never opened.
 """
 
 import contextlib
@@ -43,12 +43,12 @@ from langgraph_filesystem.state.text import PathPart
 __all__ = ("RESERVED", "TEMPORARY", "Jail", "Unconfined", "closing_handle")
 
 RESERVED = ".langgraph-filesystem"
-"""Our directory at the top of the root, for the journal. Hidden, and refused as a path."""
+"""Our directory at the top of the root, for the journal. Hidden, and invalid as a path."""
 TEMPORARY = ".~lgfs-"
-"""The prefix of temporary names. Hidden, and refused as a path."""
+"""The prefix of temporary names. Hidden, and invalid as a path."""
 
 _ALWAYS = os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
-"""Without the last, opening a FIFO waits until somebody opens its other end."""
+"""Without `O_NONBLOCK`, opening a FIFO waits until somebody opens its other end."""
 _ANYTHING = O_PATH | os.O_CLOEXEC if O_PATH else _ALWAYS
 _DIRECTORY = O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -100,7 +100,7 @@ class Jail:
         self._closing()
 
     def normal(self, path: str) -> str:
-        """Return the one spelling of a path, or refuse it."""
+        """Return the normalized path, or raise `PathRefused`."""
         path = normalize_path(path)
         if "/." in path:
             self._refuse_own_names(path)
@@ -118,7 +118,7 @@ class Jail:
             return False
 
     def open(self, path: str, flags: int, mode: int = 0o666) -> int:
-        """Open a file or a directory; anything else is refused at once."""
+        """Open a file or a directory; anything else is an error."""
         return self._open_plain(path, flags, mode)[0]
 
     def open_file(self, path: str) -> tuple[int, os.stat_result]:
@@ -166,7 +166,7 @@ class Jail:
         places = ["/", *reversed([*ancestors(path)])]
         if not self._is_missing_directory(places[-1]):
             return []
-        # A path may have two thousand names: they are not tried one by one.
+        # A path may have two thousand names, so they are not tried one by one.
         first = bisect_left(places, True, lo=1, key=self._is_missing_directory)
         here = self._beneath(places[first - 1], _DIRECTORY)
         made = []

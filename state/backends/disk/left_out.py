@@ -1,4 +1,4 @@
-"""What a walk or a search on disk left out, and the note that says so."""
+"""Files that a walk or a search on disk left out, and the note about them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class Names:
 
 @dataclass
 class LeftOut:
-    """Why a result is not whole."""
+    """Why a result is incomplete."""
 
     time_limit: float
     max_file_size: int = 0
@@ -46,9 +46,9 @@ class LeftOut:
     unnameable: Names = field(default_factory=Names)
     """Names that are not valid text, or that mean something else in a path."""
 
-    def note(self, said: str | None = None) -> str | None:
-        """Return what there is to say, after what was said already; `None` for nothing."""
-        return join_notes(" ", [*([said] if said else []), *self._sentences(is_late=not said)])
+    def note(self, before: str | None = None) -> str | None:
+        """Return the note, appended to another one; `None` if nothing was left out."""
+        return join_notes(" ", [*([before] if before else []), *self._sentences(not before)])
 
     def _sentences(self, is_late: bool) -> Iterator[str]:
         if self.is_late and is_late:
@@ -65,6 +65,6 @@ class LeftOut:
 
 
 def _readable(path: str) -> PathPart:
-    """A name may hold bytes that are not text, and be as long as a path can get."""
+    """Return a path as readable text: a name may have bytes that are not text, and be long."""
     shown = path.encode(errors="surrogateescape").decode(errors="backslashreplace")
     return PathPart(shown if len(shown) <= 200 else f"{shown[:100]}...{shown[-80:]}")

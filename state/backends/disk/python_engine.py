@@ -38,7 +38,7 @@ def read_texts(jail: Jail, paths: Iterable[str], left_out: LeftOut) -> Iterator[
         try:
             data = _read(jail, path, left_out)
         except (FileNotFound, NotDirectory, IsDirectory):
-            continue  # it was a file a moment ago
+            continue  # it was deleted or replaced meanwhile
         except FilesystemError:
             left_out.unreadable.add(path)
             continue

@@ -46,7 +46,7 @@ _EFFECTIVE_IDS = os.access in os.supports_effective_ids
 """Check access for the effective user, where the system can."""
 _RENAME_NOREPLACE = 1
 _NOT_SUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
-"""How a kernel or a file system says that it has no `RENAME_NOREPLACE`."""
+"""Errors of a kernel or a file system without `RENAME_NOREPLACE`."""
 _ACCESS_LISTS = frozenset({"system.posix_acl_access", "system.posix_acl_default"})
 _OF_THE_CONTENT = frozenset({"security.capability", "security.evm", "security.ima"})
 """Attributes that any change of the content makes invalid: the kernel drops or renews them."""
@@ -72,7 +72,7 @@ def replace(
     flush: bool = False,
     patience: float = _PATIENCE,
 ) -> None:
-    """Replace a file by what a plan makes of it, or raise and leave it as it was.
+    """Replace the content of a file by the result of a plan, or raise and leave it unchanged.
 
     Without `flush` the host may write the new content to the disk after the new name: then a power
     failure can leave an empty file, but a killed process can't.
@@ -95,7 +95,7 @@ def replace(
 
 @contextlib.contextmanager
 def locked(parent: int, name: str) -> Iterator[None]:
-    """Be the only writer of a file."""
+    """Hold the lock of a file, which makes this its only writer."""
     draft = _take(parent, temporary_name(name), _PATIENCE)
     try:
         yield
@@ -257,7 +257,7 @@ def _is_at(parent: int, name: str, handle: int) -> bool:
 def _prepare(
     parent: int, name: str, draft: int, plan: Plan, begin: Begin | None, flush: bool
 ) -> os.stat_result | None:
-    """Write what a plan makes of the file as it is; return the status of that file."""
+    """Write the result of a plan to the draft; return the status of the old file."""
     try:
         old: int | None = os.open(name, _READ, dir_fd=parent)
     except FileNotFoundError:

@@ -1,15 +1,15 @@
-"""Asking `rg` which files of a tree may have lines that match.
+"""Ask `rg` which files of a tree may have matching lines.
 
-What it says is a hint: it goes by paths, and a directory that is swapped for a link meanwhile could
-lead it anywhere. So each file is opened through the jail afterwards and searched in Python, which
-also makes the lines the same with and without `rg`. `rg` must only miss no file:
+Its answer is only a hint: `rg` works with paths, and somebody may swap a directory for a link while
+it runs. So each file is opened through the jail afterwards and searched in Python, which also makes
+the lines the same with and without `rg`. `rg` only has to find every file that may match:
 
 - A literal is looked for in the bytes.
-- A regex, or a literal in any case, is given to `rg` if it means the same there for ASCII
-  (`_SAME_MEANING`), and files with other bytes are always among the results.
+- A regex, or a literal with `ignore_case`, is given to `rg` if it means the same there for ASCII
+  (`_SAME_MEANING`). Files with other bytes are always among the results.
 - Every other pattern is for Python alone.
 
-`rg` tells of files over the size limit only in its debug messages.
+`rg` names files over the size limit only in its debug messages.
 """
 
 import errno
@@ -44,12 +44,12 @@ _SAME_MEANING = re.compile(
     re.VERBOSE,
 )
 _OPERATORS = ("&&", "--", "~~")
-"""What only means something to `rg`, in a class of characters."""
+"""Operators in a character class that only `rg` knows."""
 _OTHER_BYTES = r"[\x1c-\x1f\x80-\xff]"
 """Bytes beyond ASCII, and four that are white space to Python only."""
 
 _MAX_OUTPUT = 16 << 20
-"""Bytes of names. Where so many files match, Python finds enough of them in the first ones."""
+"""Bytes of names. With more matching files than this, Python finds enough matches itself."""
 _DEBUG = re.compile(rb"(?:rg: )?DEBUG\|.*")
 _LARGE = re.compile(rb"(?:rg: )?DEBUG\|ignore::walk\|.*?: ignoring (?:\./)?(.+): \d+ bytes")
 _ERROR = re.compile(rb"rg: (?:\./)?(.+?): .*\(os error (\d+)\)")
@@ -58,12 +58,12 @@ _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 class RipgrepFailed(Exception):
-    """`rg` can't do it, or said something that is not understood: Python must."""
+    """`rg` failed, or its output is not understood: Python must search."""
 
 
 @dataclass
 class Candidates:
-    """What `rg` says of a tree, with paths relative to its top."""
+    """The output of `rg`, with paths relative to the top of the tree."""
 
     names: list[str] = field(default_factory=list)
     large: list[str] = field(default_factory=list)
@@ -81,7 +81,7 @@ def find_ripgrep() -> str | None:
 
 
 def understands(query: Query) -> bool:
-    """Say whether `rg` misses nothing that Python would find."""
+    """Say whether `rg` finds at least every file that Python would find."""
     if query.is_literal:
         return "\0" not in query.pattern
     if not (query.pattern.isascii() and query.pattern.isprintable()):
@@ -156,7 +156,7 @@ def _in_directory(handle: int) -> dict[str, Any]:
 
 
 def _understand(messages: IO[bytes], found: Candidates) -> bool:
-    """Take in what `rg` says beside its results, and say whether there were errors."""
+    """Read the messages of `rg` on stderr; return whether there were errors."""
     messages.seek(0)
     has_errors = False
     for line in messages:

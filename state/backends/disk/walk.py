@@ -19,7 +19,7 @@ from langgraph_filesystem.state.paths import MAX_PATH_BYTES
 __all__ = ("SECONDS", "can_name", "find_files", "search_start", "walk")
 
 SECONDS = 20.0
-"""How long one look through a tree may take."""
+"""How long a walk through a tree may take."""
 _MAX_FOUND = 200_000
 """More files than any answer shows."""
 
@@ -65,8 +65,8 @@ def walk(
     With `links`, a link to a file inside is found under its own name.
     """
     top = top.rstrip("/") + "/"
-    # Sorted the other way round, as the last one is next. Paths of directories end in `/`: that
-    # way what lies in `a` comes after `a.txt`, as in a sorted list of all paths.
+    # In reverse order, because the last one is taken next. Paths of directories end in `/`, so that
+    # files in `a` come after `a.txt`, as in a sorted list of all paths.
     pending = _list(jail, top, top, glob, links)
     while pending:
         path = pending.pop()
@@ -85,14 +85,14 @@ def walk(
         try:
             pending += _list(jail, path, top, glob, links)
         except (FileNotFound, NotDirectory):
-            continue  # it was there a moment ago
+            continue  # it was deleted meanwhile
         except FilesystemError:
             left_out.unreadable.add(path)
 
 
 def can_name(jail: Jail, path: str) -> bool:
-    """Say whether a file that was found can be asked for: a name may be no valid text."""
-    # Most paths are like that, and to look at them closer takes ten times as long.
+    """Say whether a file that was found has a valid path: its name may be any bytes."""
+    # True for most paths; the full check takes ten times as long.
     is_plain = path.isascii() and "\\" not in path and ":" not in path
     return (is_plain and len(path) < MAX_PATH_BYTES) or jail.can_name(path)
 

@@ -74,7 +74,9 @@ class Writer:
             try:
                 replace(parent, name, plan, begin, flush=self._flush)
             except PermissionError:
-                os.stat(name, dir_fd=parent, follow_symlinks=False)  # or does it not exist at all?
+                os.stat(
+                    name, dir_fd=parent, follow_symlinks=False
+                )  # raises if it does not exist at all
                 raise
         assert planned is not None
         return planned
@@ -155,7 +157,7 @@ def new_parents(jail: Jail, path: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def locked_unless_full(parent: int, name: str) -> Iterator[None]:
-    """Be the only writer of a file.
+    """Hold the lock of a file.
 
     On a full disk there is no space for the lock: deleting goes on without, as it frees some.
     """

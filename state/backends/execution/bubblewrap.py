@@ -28,7 +28,7 @@ _STORES = ("/nix/store", "/gnu/store")
 """Where some systems keep what others have in `/usr`."""
 _OWN = ("dev", "etc", "proc", "run", "tmp")
 _TAKEN = frozenset((*_SYSTEM, *_OWN, "sys", "nix", "gnu"))
-"""Names below `/` that mean the system there."""
+"""Names below `/` that belong to the system."""
 _ETC = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "nsswitch.conf")
 _ETC_OF_NETWORKS = (
     *("ca-certificates", "hosts", "pki/ca-trust/extracted", "pki/tls/certs", "protocols"),
@@ -43,7 +43,7 @@ _SECRETS = (
     *("kpagecount", "kpageflags", "latency_stats", "mtrr", "sched_debug", "slabinfo"),
     *("sysrq-trigger", "timer_list", "timer_stats", "vmallocinfo"),
 )
-"""Files of `/proc` that tell root of the whole machine, or act on it."""
+"""Files of `/proc` that show root the whole machine, or change it."""
 _SMALL = str(1024 * 1024)
 _SHARED_MEMORY = str(64 * 1024 * 1024)
 _MOST_LINKS = 400
@@ -64,13 +64,13 @@ _ENABLE = (
 class SandboxUnavailable(ValueError):
     """Commands can't be confined on this machine, so they are not run at all."""
 
-    def __init__(self, said: str = "") -> None:
-        if not said:
+    def __init__(self, reason: str = "") -> None:
+        if not reason:
             super().__init__(f"SandboxBackend needs bubblewrap, on Linux: {_INSTALL}.")
         else:
             super().__init__(
-                f"SandboxBackend can't confine commands here, bubblewrap says: {said}\n"
-                f"If it is too old, {_INSTALL}. Else {_ENABLE}."
+                f"SandboxBackend can't confine commands here. bubblewrap reports: {reason}\n"
+                f"If it is too old, {_INSTALL}. Otherwise {_ENABLE}."
             )
 
 
@@ -103,7 +103,7 @@ class Layout:
     name."""
 
     def arguments(self, bubblewrap: str, argv: Sequence[str]) -> list[str]:
-        """Return the command line. What tells of the host goes into a file: a sandbox sees this."""
+        """Return the command line, which a sandbox can see: paths of the host are in a file."""
         return [bubblewrap, "--args", str(_ARGUMENTS), "--", *argv]
 
     def inputs(self) -> Mapping[int, bytes]:

@@ -45,7 +45,7 @@ ROOT_VARIABLE = "FILES_ROOT"
 _LONGEST = 131_000
 """Bytes of a command line. Linux takes 131,072 as one argument."""
 _NOT_RUN = 126
-"""What a shell says of a command that it can't run."""
+"""The exit status of a shell for a command that it can't run."""
 _ALLOWED = frozenset(
     {"COLORTERM", "HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ"}
     | {"USER", "XDG_RUNTIME_DIR"}
@@ -108,7 +108,7 @@ class ShellStore(DiskStore):
         return await self._execute(command, timeout, on_output, once)
 
     async def recall(self, once: str) -> Outcome | None:
-        """Return what is known of a call: of a command also what it printed."""
+        """Return what is known of a call; for a command, its output too."""
         try:
             record = await in_thread(self._journal.journal.find, once)
         except OSError:
@@ -172,7 +172,7 @@ class ShellStore(DiskStore):
                 os.close(handle)
 
     def _prepared(self, command: str, opened: list[int]) -> Command:
-        # By a handle that is held: another directory may have the path by now.
+        # By an open handle: another directory may be at the path by now.
         directory = self._jail.open(self._jail.home, os.O_RDONLY | os.O_DIRECTORY)
         opened.append(directory)
         # A shell would take a command that begins with `-` for an option.
@@ -199,13 +199,13 @@ class ShellStore(DiskStore):
             self._journal.journal.begin(once, {"command": _digest(command)})
         except OSError as error:
             raise BackendFailed(
-                "The command was not run, because that could not be noted first: "
-                f"{os.strerror(error.errno or 0)}. Look at the disk, then try again."
+                "The command was not run, because the journal could not be written: "
+                f"{os.strerror(error.errno or 0)}. Check the disk, then try again."
             ) from None
 
     def _end(self, once: str, command: str, response: ExecuteResponse) -> None:
         note = {"command": _digest(command), "response": asdict(response)}
-        with contextlib.suppress(OSError):  # then it counts as begun, and whoever asks is told so
+        with contextlib.suppress(OSError):  # then it counts as started but not finished
             self._journal.journal.end(once, note)
 
 
@@ -268,7 +268,7 @@ class LocalShellBackend(FilesystemBackend, CommandMethods):
 
 
 def backend_id(kind: str, path: str) -> str:
-    """Return a name of a backend: the same for the same directory."""
+    """Return the id of a backend, which is the same for the same directory."""
     return f"{kind}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}"
 
 
@@ -287,15 +287,15 @@ def _check(command: object, timeout: object) -> None:
     if not isinstance(command, str) or not command.strip():
         raise InvalidCall("The command is empty. Give a command line.")
     if "\0" in command:
-        raise InvalidCall("The command has a NUL character. Write it without.")
+        raise InvalidCall("The command has a NUL character. Leave it out.")
     try:
         size = len(command.encode())
     except UnicodeEncodeError:
         raise InvalidCall("The command has characters that are not valid Unicode.") from None
     if size > _LONGEST:
         raise InvalidCall(
-            f"The command is too long: {size:,} bytes, and {_LONGEST:,} are possible. "
-            "Write it to a file with `write_file`, and run that."
+            f"The command is too long: {size:,} bytes, and the limit is {_LONGEST:,}. "
+            "Write it to a file with `write_file`, and run that file."
         )
     if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
         raise InvalidCall(f"The timeout must be more than 0 s, not {timeout!r}.")

@@ -53,7 +53,7 @@ def test_what_is_wrong_is_a_result_with_the_whole_path(nested: CompositeBackend)
     ):
         assert result.error is not None
         assert result.error.startswith(f"{path}: no such file")
-    assert "`..`" in (nested.read("/../a").error or "")
+    assert "is invalid" in (nested.read("/../a").error or "")
 
 
 @pytest.mark.parametrize("path", ["/", "/m", "/v", "/v/w", "/m/", "//v"])
@@ -114,7 +114,7 @@ def test_a_backend_that_takes_fewer_keywords_serves_them_all() -> None:
     ],
 )
 def test_invalid_routes_are_a_value_error(routes: Any) -> None:
-    with pytest.raises(ValueError, match=r"mount|prefix|`\.\.`"):
+    with pytest.raises(ValueError, match=r"mount|prefix|invalid"):
         CompositeBackend(StateBackend(), routes)
 
 

@@ -451,7 +451,7 @@ async def test_a_command_is_never_run_twice(tmp_path: Path) -> None:
         def recall(self, once: str) -> Outcome:
             return Outcome(finished=False)
 
-    with pytest.raises(FilesystemError, match="started before the run was interrupted"):
+    with pytest.raises(FilesystemError, match="was started before the run was interrupted"):
         await workspace({"/m": Begun()}, key="s.g.0").execute("one")
 
 

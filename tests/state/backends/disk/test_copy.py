@@ -43,7 +43,9 @@ class Two:
 
     def move(self, source: str, destination: str, once: str | None = None) -> MoveResult:
         name = {"name_source": lambda path: "/one" + path}
-        return run_sync(self.target.receive(self.source, source, destination, once=once, **name))
+        moved = run_sync(self.target.receive(self.source, source, destination, once=once, **name))
+        assert moved is not None
+        return moved
 
     def error(self, source: str, destination: str, once: str | None = None) -> str:
         with pytest.raises(FilesystemError) as raised:

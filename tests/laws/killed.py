@@ -1,6 +1,6 @@
 """A program that runs an agent, kills it at random moments, and resumes it until it is done.
 
-Run by `test_kill.py`. This process imports everything once and forks, so that a life begins in a
+Run by `test_kills.py`. This process imports everything once and forks, so that a life begins in a
 few milliseconds and most of it is spent in the graph.
 """
 
@@ -14,10 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.graph import START, StateGraph
 
-from langgraph_filesystem import create_filesystem_agent
-from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
-from langgraph_filesystem.state.backends.execution.shell import LocalShellBackend
+from langgraph_filesystem import (
+    FilesystemBackend,
+    FilesystemState,
+    LocalShellBackend,
+    create_filesystem_agent,
+    filesystem_node,
+)
 from tests.databases import open_database
 from tests.scripted import ScriptedModel, call
 
@@ -66,19 +71,34 @@ class Place:
         """Return the agent of a thread."""
         mounts: dict[str, Any] = {
             "state": lambda: None,
+            "visits": lambda: None,
             "disk": lambda: {"/": FilesystemBackend(self.root(thread))},
             "shell": lambda: {"/": LocalShellBackend(self.root(thread))},
         }
-        return create_filesystem_agent(
-            ScriptedModel(self.script), mounts=mounts[self.kind](), checkpointer=checkpointer
+        agent = create_filesystem_agent(
+            ScriptedModel(self.script),
+            mounts=mounts[self.kind](),
+            checkpointer=None if self.kind == "visits" else checkpointer,
         )
+        if self.kind != "visits":
+            return agent
+        # The parent of a team whose only member is the agent.
+        return around(around(agent).compile()).compile(checkpointer=checkpointer)
 
     def files(self, thread: str, state: Any) -> dict[str, str]:
         """Return what the files of a thread hold."""
-        if self.kind == "state":
+        if self.kind in ("state", "visits"):
             return {path: file["content"] for path, file in state["files"].items()}
         found = (path for path in self.root(thread).iterdir() if path.is_file())
         return {f"/{path.name}": path.read_text() for path in found}
+
+
+def around(graph: Any) -> StateGraph[Any]:
+    """Return a parent whose only node is a graph."""
+    builder = StateGraph(FilesystemState)
+    builder.add_node("inside", filesystem_node(graph))
+    builder.add_edge(START, "inside")
+    return builder
 
 
 def shell_script(turns: int) -> list[AIMessage]:

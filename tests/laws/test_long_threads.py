@@ -142,7 +142,7 @@ def test_a_turn_costs_the_same_in_a_long_thread(tmp_path: Path) -> None:
 def in_new_process(thread: Thread) -> str:
     """Return how many edits of the thread a process finds that knows nothing of it."""
     program = (
-        "import sys; from pathlib import Path; from tests.graph.test_long_threads import Thread;"
+        "import sys; from pathlib import Path; from tests.laws.test_long_threads import Thread;"
         "values = Thread(Path(sys.argv[1]), files=1, size=1, turns=1).load();"
         "text = ''.join(file['content'] for file in values['files'].values());"
         "print(text.count('line '), 'edits')"

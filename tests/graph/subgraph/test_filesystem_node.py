@@ -1,12 +1,13 @@
 """`filesystem_node`: what it takes, what it stores, what it streams."""
 
+import operator
 from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.graph import END, START, StateGraph, add_messages
-from langgraph.types import interrupt
+from langgraph.types import Overwrite, interrupt
 from typing_extensions import TypedDict
 
 from langgraph_filesystem import (
@@ -276,3 +277,98 @@ async def test_a_run_that_failed_inside_goes_on_where_it_was(tmp_path: Path, awa
     assert [message.status for message in answers(state)] == ["success"] * 4
     # What was done before was not done again.
     assert len(model.asked) == 4
+
+
+# What it makes of the channels of the parent
+
+
+def extend(left: list[str], right: list[str]) -> list[str]:
+    """Change the value in place, as reducers of other people do."""
+    left += right
+    return left
+
+
+class Logged(FilesystemState):
+    log: Annotated[list[str], operator.add]
+    notes: Annotated[list[str], extend]
+
+
+def visitor(*updates: Any) -> Any:
+    """Return a node whose steps write these updates."""
+    builder = StateGraph(Logged)
+    names = [f"step{number}" for number in range(len(updates))]
+    for name, update in zip(names, updates, strict=True):
+        builder.add_node(name, lambda state, update=update: update)
+    for one, other in zip([START, *names], [*names, END], strict=True):
+        builder.add_edge(one, other)
+    return filesystem_node(builder.compile())
+
+
+def test_what_a_visitor_overwrites_is_overwritten_in_the_parent() -> None:
+    node = visitor(
+        {"log": ["dropped"]},
+        {"log": Overwrite(["new"]), "files": Overwrite({"/c": "c"})},
+        {"log": ["newer"]},
+    )
+    given: Any = {**GO, "files": {"/a": "a"}, "log": ["old"], "notes": []}
+    state = parent_of(node, Logged).compile().invoke(given)
+    assert state["log"] == ["new", "newer"]
+    assert contents(state) == {"/c": "c"}
+
+
+def test_a_reducer_that_changes_its_value_in_place_adds_once() -> None:
+    given: Any = {**GO, "log": [], "notes": ["old"]}
+    state = parent_of(visitor({"notes": ["new"]}), Logged).compile().invoke(given)
+    assert state["notes"] == ["old", "new"]
+
+
+def test_what_a_visit_moves_in_the_conversation_moves_in_the_parent() -> None:
+    def swap(state: Any) -> Any:
+        first, *others = state["messages"]
+        return {"messages": Overwrite([*others, AIMessage("between", id="b"), first])}
+
+    class Talk(TypedDict):
+        messages: Annotated[list[AnyMessage], add_messages]
+        files: Annotated[dict[str, FileData], merge_files]
+
+    given: Any = {"messages": [HumanMessage("1", id="1"), HumanMessage("2", id="2")]}
+    for schema in (FilesystemState, Talk):
+        node = filesystem_node(parent_of(swap).compile())
+        state = parent_of(node, schema).compile().invoke(given)
+        assert [message.id for message in state["messages"]] == ["2", "b", "1"]
+
+
+# What can be read of it while it waits
+
+
+def stopping() -> Any:
+    return agent(write("/a", "a"), interrupt_before=["write_file"])
+
+
+def test_the_state_of_a_visit_shows_what_it_began_with(saver: Any) -> None:
+    graph = parent_of(filesystem_node(stopping())).compile(checkpointer=saver)
+    graph.invoke({**GO, "files": {"/b": "b"}}, THREAD)
+    inside: Any = graph.get_state(THREAD, subgraphs=True).tasks[0].state
+    assert contents(inside.values) == {"/b": "b"}
+    assert inside.values["messages"][0].text == "go"
+    assert inside.next == ("write_file",)
+
+
+def test_a_plain_subgraph_inside_a_visit_shows_the_files_that_it_was_given(saver: Any) -> None:
+    """To begin with those of the parent would bring deleted files back."""
+    inner = parent_of(stopping()).compile()
+    graph = parent_of(filesystem_node(inner)).compile(checkpointer=saver)
+    graph.invoke({**GO, "files": {"/b": "b"}}, THREAD)
+    visit: Any = graph.get_state(THREAD, subgraphs=True).tasks[0].state
+    assert contents(visit.tasks[0].state.values) == {"/b": "b"}
+
+
+def test_a_visit_whose_parent_is_gone_can_still_be_read(tmp_path: Path) -> None:
+    with open_sqlite(tmp_path / "parent.db") as (checkpointer, _):
+        saver: Any = checkpointer
+        graph = parent_of(filesystem_node(stopping())).compile(checkpointer=saver)
+        graph.invoke({**GO, "files": {"/b": "b"}}, THREAD)
+        inside: Any = graph.get_state(THREAD).tasks[0].state
+        with saver.cursor() as cursor:
+            cursor.execute("DELETE FROM checkpoints WHERE checkpoint_ns = ''")
+        assert graph.get_state(inside).next == ("write_file",)
