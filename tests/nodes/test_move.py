@@ -44,8 +44,8 @@ def test_files_and_directories_move(
 @pytest.mark.parametrize(
     ("source", "destination", "problem"),
     [
-        ("/a", "/a", "can't be moved to /a, "),
-        ("/d", "/d/e/f", "can't be moved to /d/e/f, "),
+        ("/a", "/a", "can't be moved to /a, which is itself or inside of it"),
+        ("/d", "/d/e/f", "can't be moved to /d/e/f, which is itself or inside of it"),
         ("/d/e", "/d", "/d: is a directory"),
         ("/a", "/dx", "/dx: the file exists already"),
         ("/a", "/d", "/d: is a directory"),

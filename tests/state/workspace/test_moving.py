@@ -507,6 +507,7 @@ class MortalStore(InMemoryStore):
     """A store that calls a function before and after it is used."""
 
     __slots__ = ("burn",)
+    burn: Callable[[], None]
 
     burn: Callable[[], None]
 
