@@ -6,6 +6,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
+from langgraph_filesystem.state.text import escaped
+
 __all__ = (
     "Call",
     "answer_id",
@@ -111,5 +113,5 @@ def _problem_of_id(id: str, known: set[str]) -> str | None:
 
 
 def _problem_of_args(error: str) -> str:
-    reason = f" ({error[:500]})" if error else ""
+    reason = f" ({escaped(error[:500])})" if error else ""
     return f"The arguments are not a JSON object{reason}. Repeat the call with valid JSON."

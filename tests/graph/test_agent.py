@@ -82,7 +82,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"mounts": {"/": "disk"}}, "neither a backend nor a function"),
     ({"mounts": {"/": StateBackend}}, "neither a backend nor a function"),
     ({"mounts": [StateBackend()]}, "must map"),
-    ({"mounts": StateBackend()}, r'write `mounts=\{"/": \.\.\.\}` around the StateBackend'),
+    ({"mounts": StateBackend()}, r"such as `mounts=\{'/': StateBackend\(\.\.\.\)\}`"),
     ({"operations": ["ls", "rm"]}, "no operation 'rm'"),
     ({"operations": "ls"}, "list of names"),
     ({"evict_over": -1}, "evict_over"),
