@@ -12,14 +12,18 @@ is for graphs without a guard, and for graphs inside them.
 import asyncio
 import hashlib
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
 from langgraph_filesystem.state.errors import FilesystemError
 from langgraph_filesystem.state.io import call_either
-from langgraph_filesystem.state.langgraph_internals import durability_of, saver_of
+from langgraph_filesystem.state.langgraph_internals import (
+    checkpoints_of,
+    durability_of,
+    graph_namespace,
+    saver_of,
+)
 
 __all__ = ("UNSAVED", "Once")
 
@@ -38,8 +42,8 @@ class Once:
         self._patience = patience
         self._saver: Any = None if configurable.get(UNSAVED) else saver_of(config)
         self._thread = configurable.get("thread_id")
-        self._checkpoints: Mapping[str, str] = configurable.get("checkpoint_map") or {}
-        self._space = str(configurable.get("checkpoint_ns") or "").rpartition("|")[0]
+        self._checkpoints = checkpoints_of(config)
+        self._space = graph_namespace(config)
         durability = durability_of(config)
         # With `exit` the caller gives the thread up if the process dies. With `sync` the checkpoint
         # is stored before the node runs, but the parent of a graph may be `async` nevertheless.
