@@ -7,7 +7,7 @@ from langchain_core.runnables.graph import Graph
 from langgraph.graph import StateGraph
 
 from langgraph_filesystem.nodes.node import Edge
-from langgraph_filesystem.nodes.operations import Operation
+from langgraph_filesystem.nodes.registry import Operation
 from langgraph_filesystem.nodes.settings import Settings
 
 __all__ = (

@@ -1,4 +1,4 @@
-"""The operations: each a schema that the model sees and a function that answers."""
+"""The registry of operations: each is a schema that the model sees and a function that answers."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
