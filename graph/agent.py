@@ -22,8 +22,7 @@ from langgraph_filesystem.builder import (
 )
 from langgraph_filesystem.guard import guarded
 from langgraph_filesystem.labels import add_labelled_edges, node_metadata
-from langgraph_filesystem.nodes.model import after_model, model_node
-from langgraph_filesystem.nodes.models import Models, load_model
+from langgraph_filesystem.nodes.model import Models, after_model, load_model, model_node
 from langgraph_filesystem.nodes.prepare import prepare_node
 from langgraph_filesystem.nodes.respond import respond_node, response_type
 from langgraph_filesystem.nodes.settings import Settings, TokenCounter

@@ -19,8 +19,8 @@ from langgraph_filesystem.labels import (
 from langgraph_filesystem.nodes.calls import calls_something
 from langgraph_filesystem.nodes.evict import after_evict, evict_node
 from langgraph_filesystem.nodes.operation import operation_node
-from langgraph_filesystem.nodes.operations import Operation, chosen_operations, tool_schemas
 from langgraph_filesystem.nodes.prompt import where_commands_run
+from langgraph_filesystem.nodes.registry import Operation, chosen_operations, tool_schemas
 from langgraph_filesystem.nodes.router import RouterInput, dispatch_edge, router_node
 from langgraph_filesystem.nodes.settings import Settings, TokenCounter
 from langgraph_filesystem.nodes.tools import tools_node

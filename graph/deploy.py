@@ -22,7 +22,7 @@ from pydantic import Field, ValidationError, field_validator
 
 from langgraph_filesystem.agent import create_filesystem_agent
 from langgraph_filesystem.command_model import CommandModel
-from langgraph_filesystem.nodes.operations import OPERATIONS
+from langgraph_filesystem.nodes.registry import OPERATIONS
 from langgraph_filesystem.nodes.settings import Choices
 from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.state.backends.objects.store import (

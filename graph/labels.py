@@ -7,7 +7,7 @@ from langchain_core.runnables.graph import Graph
 from langgraph.graph import StateGraph
 
 from langgraph_filesystem.nodes.node import Edge
-from langgraph_filesystem.nodes.operations import Operation
+from langgraph_filesystem.nodes.registry import Operation
 from langgraph_filesystem.nodes.settings import Settings
 
 __all__ = (
@@ -25,15 +25,6 @@ _PURPOSES = {
     "evict": "Moves messages that are too large for the context to files.",
     "tools": "Runs the tools that were added to the agent.",
     "respond": "Asks the model for the structured response.",
-    "ls": "Lists a directory.",
-    "read_file": "Reads a page of a file.",
-    "write_file": "Creates or replaces a file.",
-    "edit_file": "Replaces exact text in a file.",
-    "delete": "Deletes a file or a directory.",
-    "move": "Moves a file or a directory.",
-    "glob": "Finds files by their names.",
-    "grep": "Searches the text of files.",
-    "execute": "Runs a command in a shell.",
 }
 _CHANGING = frozenset({"evict", "tools"})
 """Nodes that may change files, or what lies outside; operations know it of themselves."""
@@ -51,7 +42,7 @@ def node_metadata(name: str) -> dict[str, Any]:
 
 def operation_metadata(operation: Operation) -> dict[str, Any]:
     """Return the purpose of an operation, and whether it is read-only."""
-    return _metadata(_PURPOSES[operation.name], operation.changes)
+    return _metadata(operation.purpose, operation.changes)
 
 
 def dispatch_labels(

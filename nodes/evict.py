@@ -21,7 +21,7 @@ from langgraph_filesystem.nodes.calls import unanswered
 from langgraph_filesystem.nodes.node import Edge, Node
 from langgraph_filesystem.nodes.once import Once
 from langgraph_filesystem.nodes.operation import open_workspace
-from langgraph_filesystem.nodes.operations import Operation
+from langgraph_filesystem.nodes.registry import Operation
 from langgraph_filesystem.nodes.settings import CHARACTERS_PER_TOKEN, Settings, offered_by
 from langgraph_filesystem.state.errors import FileExists, FilesystemError
 from langgraph_filesystem.state.files import FileData, ThreadFiles

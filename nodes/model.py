@@ -1,4 +1,7 @@
-"""The `model` node: the conversation goes to a chat model that knows the operations."""
+"""The `model` node: the conversation goes to a chat model that knows the operations.
+
+Also which model that is: the default of the graph, or the one that a run names.
+"""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -11,26 +14,79 @@ from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.answers import valid
 from langgraph_filesystem.nodes.calls import answer_id, calls_something
-from langgraph_filesystem.nodes.models import Models
 from langgraph_filesystem.nodes.node import Edge, Node, invoke
-from langgraph_filesystem.nodes.operations import Operation, tool_schemas
 from langgraph_filesystem.nodes.prompt import (
     CONFLICTS_SECTION,
     filesystem_prompt,
     system_message,
 )
+from langgraph_filesystem.nodes.registry import Operation, tool_schemas
 from langgraph_filesystem.nodes.settings import Settings, chosen, offered_by
 from langgraph_filesystem.state.backends.file_store import FileStore
 from langgraph_filesystem.state.errors import FilesystemError
 from langgraph_filesystem.state.files import CONFLICTS, Files, ThreadFiles
-from langgraph_filesystem.state.io import attempt
+from langgraph_filesystem.state.io import attempt, in_thread
 from langgraph_filesystem.state.langgraph_internals import read_channels
 from langgraph_filesystem.state.workspace.mounts import Mount
 
-__all__ = ("after_model", "model_node")
+__all__ = ("Models", "after_model", "load_model", "model_node")
 
-_KEPT = 64
+_KEPT_MODELS = 32
+"""How many named models stay loaded. A client and its connections are worth keeping; a deployment
+whose users may name any model must not fill its memory with them."""
+_KEPT_BOUND = 64
 """How many pairs of a model and its operations stay bound."""
+
+
+def load_model(model: str | BaseChatModel) -> BaseChatModel:
+    """Return the model, made by `init_chat_model` from a name such as `openai:gpt-5`."""
+    if isinstance(model, type):
+        raise ValueError(
+            f"`model` is the class {model.__name__}: pass an instance of it, such as "
+            f"`{model.__name__}(...)`."
+        )
+    if isinstance(model, BaseChatModel):
+        return model
+    if not isinstance(model, str):
+        if hasattr(model, "bind_tools"):
+            return model
+        raise ValueError(f"`model` must be a chat model or its name, not {type(model).__name__}.")
+    try:
+        from langchain.chat_models import init_chat_model
+    except ImportError:
+        raise ImportError(
+            f"To make the model {model!r} from its name, install the extra `models`: "
+            "pip install 'langgraph-filesystem[models]'. Or pass a chat model."
+        ) from None
+    loaded: BaseChatModel = init_chat_model(model)
+    return loaded
+
+
+class Models:
+    """The default model of a graph, and the models that its runs name, each made once."""
+
+    def __init__(self, default: BaseChatModel) -> None:
+        self.default = default
+        self._named: dict[str, BaseChatModel] = {}
+
+    async def get(self, name: str) -> BaseChatModel:
+        """Return the model with a name, or the default; raise if it can't be made."""
+        if not name:
+            return self.default
+        model = self._named.get(name)
+        if model is None:
+            # Making one imports its package and reads certificates: not in an event loop.
+            made = await attempt(in_thread(load_model, name), "Loading it")
+            if isinstance(made, FilesystemError):
+                raise ValueError(f"The model {name!r} can't be used: {made}")
+            model = made
+            self._keep(name, model)
+        return model
+
+    def _keep(self, name: str, model: BaseChatModel) -> None:
+        self._named[name] = model
+        for oldest in list(self._named)[:-_KEPT_MODELS]:
+            self._named.pop(oldest, None)
 
 
 def model_node(
@@ -95,7 +151,7 @@ class _BoundModels:
         if bound is None or known is not model:
             bound = self._bound(model, offered, prompt)
             self._made[key] = (model, bound)
-            for oldest in list(self._made)[:-_KEPT]:
+            for oldest in list(self._made)[:-_KEPT_BOUND]:
                 self._made.pop(oldest, None)
         return bound
 

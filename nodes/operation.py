@@ -11,7 +11,7 @@ from langgraph_filesystem.nodes.answers import MAX_CHARACTERS, Answer, error_rep
 from langgraph_filesystem.nodes.calls import Call, last_ai_message, open_calls
 from langgraph_filesystem.nodes.node import Node
 from langgraph_filesystem.nodes.once import Once
-from langgraph_filesystem.nodes.operations import Operation
+from langgraph_filesystem.nodes.registry import Operation
 from langgraph_filesystem.nodes.settings import Settings
 from langgraph_filesystem.state.errors import FilesystemError
 from langgraph_filesystem.state.files import ThreadFiles

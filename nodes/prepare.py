@@ -15,7 +15,7 @@ from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.answers import error_reply
 from langgraph_filesystem.nodes.calls import open_calls
-from langgraph_filesystem.nodes.models import Models
+from langgraph_filesystem.nodes.model import Models
 from langgraph_filesystem.nodes.node import Node
 from langgraph_filesystem.nodes.settings import Choices, chosen
 

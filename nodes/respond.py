@@ -6,7 +6,7 @@ from langchain_core.messages import SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
-from langgraph_filesystem.nodes.models import Models
+from langgraph_filesystem.nodes.model import Models
 from langgraph_filesystem.nodes.node import Node, invoke
 from langgraph_filesystem.nodes.settings import chosen
 

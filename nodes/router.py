@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 from langgraph_filesystem.nodes.answers import error_reply, shown_name
 from langgraph_filesystem.nodes.calls import Call, last_ai_message, open_calls, unanswered
 from langgraph_filesystem.nodes.node import Edge, Node
-from langgraph_filesystem.nodes.operations import Operation
+from langgraph_filesystem.nodes.registry import Operation
 from langgraph_filesystem.nodes.settings import Settings, offered_by
 from langgraph_filesystem.state.errors import FilesystemError, InvalidCall
 from langgraph_filesystem.state.paths import is_within, overlaps

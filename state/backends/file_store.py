@@ -9,7 +9,7 @@ Paths are normalized (`normalize_path`) and absolute within the store. Errors an
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -40,6 +40,7 @@ __all__ = (
     "MountContext",
     "OnOutput",
     "Query",
+    "batches",
 )
 
 Kind: TypeAlias = Literal["file", "directory"]
@@ -90,6 +91,21 @@ class Inventory:
     """Empty directories: most stores can't hold one."""
     links: int = 0
     """Files that are symbolic links: another mount gets what they point to."""
+
+
+def batches(files: Sequence[FileInfo], max_files: int, max_bytes: int) -> Iterator[list[str]]:
+    """Yield the paths of files in batches that can be fetched at once."""
+    batch: list[str] = []
+    total = 0
+    for info in files:
+        size = info.get("size", 0)
+        if batch and (len(batch) >= max_files or total + size > max_bytes):
+            yield batch
+            batch, total = [], 0
+        batch.append(info["path"])
+        total += size
+    if batch:
+        yield batch
 
 
 @dataclass(frozen=True)

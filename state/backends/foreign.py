@@ -9,7 +9,7 @@ import contextlib
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar, cast
 
@@ -21,6 +21,7 @@ from langgraph_filesystem.state.backends.file_store import (
     MountContext,
     OnOutput,
     Query,
+    batches,
 )
 from langgraph_filesystem.state.backends.foreign_calls import ForeignCalls
 from langgraph_filesystem.state.backends.protocol import (
@@ -37,7 +38,7 @@ from langgraph_filesystem.state.backends.protocol import (
     ReadResult,
     WriteResult,
 )
-from langgraph_filesystem.state.backends.search import search
+from langgraph_filesystem.state.backends.search import limit_matches, search
 from langgraph_filesystem.state.backends.text_files import is_text, limit_page, not_text
 from langgraph_filesystem.state.errors import (
     BackendFailed,
@@ -311,7 +312,7 @@ class ForeignBackend(FileStore):
         found.sort(key=lambda match: (match["path"], match["line"]))
         result.matches = found
         result.counts = dict(result.counts or Counter(match["path"] for match in found))
-        return _limited(result, query.max_count)
+        return limit_matches(result, query.max_count)
 
     async def _grep_here(self, query: Query, start: str, glob: str | None) -> GrepResult:
         """Fetch and search files in batches, until there are enough matches or the time is up."""
@@ -319,7 +320,7 @@ class ForeignBackend(FileStore):
         deadline = time.monotonic() + self._search_seconds
         small = [info for info in files if info.get("size", 0) <= _MAX_SEARCHED]
         total, left_out = GrepResult(matches=[], counts={}), len(files) - len(small)
-        for batch in _batches(small):
+        for batch in batches(small, _BATCH_FILES, _BATCH_BYTES):
             if time.monotonic() > deadline:
                 total.truncated = True
                 total.note = (
@@ -337,7 +338,7 @@ class ForeignBackend(FileStore):
             _add(total, await in_thread(search, texts, query))
         if left_out and not total.note:
             total.note = f"{left_out:,} files were not searched: too large, or not readable."
-        return _limited(total, query.max_count)
+        return limit_matches(total, query.max_count)
 
     async def _candidates(self, query: Query, start: str, glob: str | None) -> list[FileInfo]:
         """Return the files to fetch, in the order of their paths."""
@@ -477,19 +478,6 @@ def _matcher(glob: str | None, directory: str) -> Callable[[str], bool]:
     return lambda path: matches(path[skip:])
 
 
-def _batches(files: Sequence[FileInfo]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    size = 0
-    for info in files:
-        if batch and (len(batch) >= _BATCH_FILES or size + info.get("size", 0) > _BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(info["path"])
-        size += info.get("size", 0)
-    if batch:
-        yield batch
-
-
 def _add(total: GrepResult, found: GrepResult) -> None:
     total.matches = [*(total.matches or ()), *(found.matches or ())]
     total.counts = {**(total.counts or {}), **(found.counts or {})}
@@ -499,15 +487,3 @@ def _add(total: GrepResult, found: GrepResult) -> None:
 
 def _is_over(found: GrepResult, max_count: int | None) -> bool:
     return max_count is not None and sum((found.counts or {}).values()) > max_count
-
-
-def _limited(found: GrepResult, max_count: int | None) -> GrepResult:
-    """Cut a result to a number of lines."""
-    if max_count is None or not _is_over(found, max_count):
-        return found
-    counts: dict[str, int] = {}
-    for path, count in (found.counts or {}).items():
-        counts[path] = min(count, max_count - sum(counts.values()))
-    found.counts = {path: count for path, count in counts.items() if count}
-    found.matches, found.truncated = (found.matches or [])[:max_count], True
-    return found

@@ -2,7 +2,7 @@
 
 They have the names and the shape that backends of `deepagents` have, and come from one mixin over
 the `FileStore` that a backend opens. A subclass may override any of them: the graph then calls the
-subclass's method (see `overridden` and `foreign.py`).
+subclass's method (`overridden` names it, `open_store` of the workspace puts it into the store).
 """
 
 import functools

@@ -8,6 +8,7 @@ import contextlib
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -28,7 +29,15 @@ from langgraph_filesystem.state.backends.regex_child import (
 from langgraph_filesystem.state.errors import PatternRefused
 from langgraph_filesystem.state.text import Note, PathPart
 
-__all__ = ("Text", "check_query", "cut_line", "locate", "search", "search_texts")
+__all__ = (
+    "Text",
+    "check_query",
+    "cut_line",
+    "limit_matches",
+    "locate",
+    "search",
+    "search_texts",
+)
 
 SECONDS = 5.0
 """How long a search may take before it answers with what it has."""
@@ -138,6 +147,25 @@ def cut_line(line: str, column: int = 0, before: int = 0) -> str:
     shown = line[start : start + _CUT_LINE]
     is_cut = start + _CUT_LINE < len(line)
     return f"{f'[{skipped:,} characters ...] ' if skipped else ''}{shown}{' [...]' * is_cut}"
+
+
+def limit_matches(found: GrepResult, max_count: int | None) -> GrepResult:
+    """Cut a result, in place, to so many matching lines in all."""
+    counts, left = found.counts or {}, max_count
+    if left is None or sum(counts.values()) <= left:
+        return found
+    kept: Counter[str] = Counter()
+    for path, count in counts.items():
+        kept[path] = min(count, left)
+        left -= kept[path]
+    found.counts = {path: count for path, count in kept.items() if count}
+    matches: list[GrepMatch] = []
+    for match in found.matches or ():
+        if kept[match["path"]] > 0:
+            kept[match["path"]] -= 1
+            matches.append(match)
+    found.matches, found.truncated = matches, True
+    return found
 
 
 # Finding lines

@@ -17,6 +17,7 @@ from langgraph_filesystem.state.backends.protocol import (
     GrepResult,
     LsResult,
 )
+from langgraph_filesystem.state.backends.search import limit_matches
 from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, NotDirectory
 from langgraph_filesystem.state.globs import Glob
 from langgraph_filesystem.state.io import attempt
@@ -92,7 +93,8 @@ async def find_lines(
             return part.keeps(place, found) and _is_visible(workspace, place, found)
 
         _add_matches(total, result, place, keeps)
-    _cut_matches(total, query.max_count)
+    # Each mount was asked for as many lines, or for all.
+    limit_matches(total, query.max_count)
     total.note = answers.note()
     return total
 
@@ -229,25 +231,6 @@ def _add_matches(
         if path in total.counts:
             total.matches.append(cast("GrepMatch", {**match, "path": path}))
     total.truncated = total.truncated or found.truncated
-
-
-def _cut_matches(total: GrepResult, most: int | None) -> None:
-    """Keep so many matching lines in all: each mount was asked for as many, or for all."""
-    counts, left = total.counts or {}, most
-    if left is None or sum(counts.values()) <= left:
-        return
-    kept: dict[str, int] = {}
-    for path, count in counts.items():
-        kept[path] = min(count, left)
-        left -= kept[path]
-    room = Counter(kept)
-    matches: list[GrepMatch] = []
-    for match in total.matches or ():
-        if room[match["path"]] > 0:
-            room[match["path"]] -= 1
-            matches.append(match)
-    total.counts = {path: count for path, count in kept.items() if count}
-    total.matches, total.truncated = matches, True
 
 
 def _named(place: "Place", info: FileInfo) -> FileInfo:

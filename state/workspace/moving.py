@@ -5,11 +5,11 @@ made again goes on: a file that is at the destination with the same content coun
 """
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from langgraph_filesystem.state.backends.file_store import Inventory
-from langgraph_filesystem.state.backends.protocol import FileInfo, MoveResult
+from langgraph_filesystem.state.backends.file_store import Inventory, batches
+from langgraph_filesystem.state.backends.protocol import MoveResult
 from langgraph_filesystem.state.errors import (
     BackendFailed,
     FileExists,
@@ -209,7 +209,7 @@ class _Transfer:
 
     async def _copy(self, inventory: Inventory) -> None:
         source, destination, size = self._source, self._destination, 0
-        for number, paths in enumerate(_batches(inventory.files)):
+        for number, paths in enumerate(batches(inventory.files, _BATCH_FILES, _BATCH_BYTES)):
             contents: dict[str, bytes] = {}
             with source.renaming():
                 fetched = await source.store.fetch(paths)
@@ -337,17 +337,3 @@ def _too_much(source: "Place", files: int, size: int) -> FilesystemError:
         f"{_MAX_FILES:,} files and {_MAX_BYTES >> 20} MB. Move parts of it, or copy it with a "
         "command.",
     )
-
-
-def _batches(files: Sequence[FileInfo]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    size = 0
-    for info in files:
-        own = info.get("size", 0)
-        if batch and (len(batch) >= _BATCH_FILES or size + own > _BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(info["path"])
-        size += own
-    if batch:
-        yield batch

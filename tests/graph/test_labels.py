@@ -13,7 +13,7 @@ from langgraph_filesystem.labels import (
     node_metadata,
     operation_metadata,
 )
-from langgraph_filesystem.nodes.operations import OPERATIONS
+from langgraph_filesystem.nodes.registry import OPERATIONS
 from langgraph_filesystem.nodes.settings import Settings
 from langgraph_filesystem.state.workspace.mounts import Mounts
 from tests.nodes.backends import Shell

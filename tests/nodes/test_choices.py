@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 from pydantic import ValidationError
 
 from langgraph_filesystem import create_filesystem_agent
-from langgraph_filesystem.nodes.operations import OPERATIONS
+from langgraph_filesystem.nodes.registry import OPERATIONS
 from langgraph_filesystem.nodes.settings import (
     DEFAULTS,
     Choices,

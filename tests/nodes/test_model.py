@@ -22,9 +22,8 @@ from langchain_openai import ChatOpenAI
 from pydantic import BaseModel
 
 from langgraph_filesystem import Choices, create_filesystem_agent
-from langgraph_filesystem.nodes.model import after_model
-from langgraph_filesystem.nodes.models import Models, load_model
-from langgraph_filesystem.nodes.operations import OPERATIONS
+from langgraph_filesystem.nodes.model import Models, after_model, load_model
+from langgraph_filesystem.nodes.registry import OPERATIONS
 from tests.nodes.backends import Shelf, Shell
 from tests.scripted import ScriptedModel, answers, call, says
 

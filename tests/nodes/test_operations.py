@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.nodes.operation import calls_of_task
-from langgraph_filesystem.nodes.operations import OPERATIONS, chosen_operations, tool_schemas
+from langgraph_filesystem.nodes.registry import OPERATIONS, chosen_operations, tool_schemas
 from langgraph_filesystem.state.backends.protocol import WriteResult
 from langgraph_filesystem.state.errors import InvalidCall, PathRefused
 from tests.nodes.backends import Broken, Shelf

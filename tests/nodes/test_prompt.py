@@ -19,12 +19,12 @@ from langgraph_filesystem import (
     deploy,
     filesystem_tools,
 )
-from langgraph_filesystem.nodes.operations import OPERATIONS
 from langgraph_filesystem.nodes.prompt import (
     filesystem_prompt,
     system_message,
     where_commands_run,
 )
+from langgraph_filesystem.nodes.registry import OPERATIONS
 from langgraph_filesystem.state.backends.objects.store import StoreBackend
 from langgraph_filesystem.state.backends.state import StateBackend
 from langgraph_filesystem.state.workspace.mounts import Mounts

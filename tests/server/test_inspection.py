@@ -8,7 +8,7 @@ import pytest
 from langgraph_sdk.client import LangGraphClient
 
 from langgraph_filesystem import deploy
-from langgraph_filesystem.nodes.operations import OPERATIONS
+from langgraph_filesystem.nodes.registry import OPERATIONS
 from tests.server.driving import assistant, new_thread, run, typed
 
 LIMIT: Any = {"recursion_limit": 100}

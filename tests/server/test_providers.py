@@ -15,7 +15,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from langgraph_filesystem import create_filesystem_agent
-from langgraph_filesystem.nodes.operations import OPERATIONS
+from langgraph_filesystem.nodes.registry import OPERATIONS
 from tests.scripted import answers
 from tests.server.providers import Provider, Reply, Request, providing
 

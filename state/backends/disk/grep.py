@@ -3,8 +3,9 @@
 - Every regular file below the path is searched, hidden or not, listed in an ignore file or not.
   Links are not followed; one that is the path itself is.
 - Files with a NUL among their first 8,192 bytes are binary and skipped.
-- Files over the size limit are left out and named in a note; one that the path names is searched
-  whatever its size.
+- Files over the size limit are left out and named in a note. One that the path names is searched
+  whatever its size: it is read in pieces, with memory for a few megabytes.
+- Bytes that are not UTF-8 are searched as lone surrogates and shown as `\\xff`.
 
 `rg` finds the files that may match, where it is installed and understands the pattern; else all
 files are candidates. The lines are always found by `state/backends/search.py`, so they are the
@@ -12,30 +13,39 @@ same. They are sorted by path and number. When the time is up, the answer is wha
 then, with a note.
 """
 
+import codecs
 import contextlib
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from langgraph_filesystem.state.backends.disk.jail import Jail
-from langgraph_filesystem.state.backends.disk.left_out import LeftOut
-from langgraph_filesystem.state.backends.disk.python_engine import (
-    read_pieces,
-    read_texts,
-    show_bytes,
-)
+from langgraph_filesystem.state.backends.disk.read import read_whole
 from langgraph_filesystem.state.backends.disk.ripgrep import (
     RipgrepFailed,
     find_candidates,
     find_ripgrep,
     understands,
 )
-from langgraph_filesystem.state.backends.disk.walk import SECONDS, can_name, search_start, walk
+from langgraph_filesystem.state.backends.disk.walk import (
+    SECONDS,
+    LeftOut,
+    can_name,
+    search_start,
+    walk,
+)
 from langgraph_filesystem.state.backends.file_store import Query
 from langgraph_filesystem.state.backends.protocol import GrepResult
 from langgraph_filesystem.state.backends.search import Text, check_query, search_texts
+from langgraph_filesystem.state.backends.text_files import HEAD, is_binary
+from langgraph_filesystem.state.errors import (
+    FileNotFound,
+    FilesystemError,
+    IsDirectory,
+    NotDirectory,
+)
 from langgraph_filesystem.state.globs import Glob
 
 __all__ = ("grep",)
@@ -45,6 +55,11 @@ _RIPGREP_SHARE = 0.75
 _FIRST_FILES = 200
 """Files that are searched before `rg` is asked, if few lines are wanted. Measured on 10,000 files
 with a common text: 1 ms instead of 60."""
+_BLOCK = 1 << 20
+_LONGEST = 4 << 20
+"""Characters of a line that is matched as a whole; a longer one is matched in pieces."""
+_OVERLAP = 1 << 14
+"""Characters that two such pieces share: more than a literal can have."""
 
 
 def grep(
@@ -68,7 +83,7 @@ def grep(
         raise jail.explain(search.path, error) from None
     finally:
         os.close(handle)
-    show_bytes(result)
+    _show_bytes(result)
     result.truncated = result.truncated or search.left_out.is_late
     result.note = search.left_out.note(result.note)
     return result
@@ -100,8 +115,8 @@ class _Search:
             name = self.path.rpartition("/")[2]
             if self._glob and not self._glob.matches(name):
                 return iter(())
-            return read_pieces(self.path, handle, self._query.context, self.left_out)
-        return read_texts(self._jail, self._paths(handle, program), self.left_out)
+            return _read_pieces(self.path, handle, self._query.context, self.left_out)
+        return _read_texts(self._jail, self._paths(handle, program), self.left_out)
 
     def _paths(self, handle: int, program: str | None) -> Iterator[str]:
         """Yield the files that may have lines that match, sorted."""
@@ -149,3 +164,85 @@ class _Search:
                 return False
             directory = f"{directory.rstrip('/')}/{part}"
         return True
+
+
+def _read_texts(jail: Jail, paths: Iterable[str], left_out: LeftOut) -> Iterator[Text]:
+    """Yield the text files among some paths, and note why others are left out."""
+    for path in paths:
+        try:
+            data = _read_file(jail, path, left_out)
+        except (FileNotFound, NotDirectory, IsDirectory):
+            continue  # it was deleted or replaced meanwhile
+        except FilesystemError:
+            left_out.unreadable.add(path)
+            continue
+        if not is_binary(data):
+            yield Text(path, data.decode(errors="surrogateescape"))
+
+
+def _read_file(jail: Jail, path: str, left_out: LeftOut) -> bytes:
+    handle = jail.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        status = os.fstat(handle)
+        if stat.S_ISDIR(status.st_mode):
+            return b""
+        if status.st_size > left_out.max_file_size:
+            left_out.large.add(path)
+            return b""
+        return read_whole(handle, status.st_size)
+    except OSError as error:
+        raise jail.explain(path, error) from None
+    finally:
+        os.close(handle)
+
+
+def _read_pieces(path: str, handle: int, context: int, left_out: LeftOut) -> Iterator[Text]:
+    """Yield an open file piece by piece, each with the lines around it that context may need."""
+    if is_binary(os.pread(handle, HEAD, 0)):
+        left_out.binary = path
+        return
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    piece, offset = Text(path, ""), 0
+    while block := os.pread(handle, _BLOCK, offset):
+        offset += len(block)
+        piece = piece._replace(text=piece.text + decoder.decode(block))
+        lines = piece.text.count("\n")
+        if lines - context > piece.start:
+            piece = piece._replace(stop=lines - context)
+            yield piece
+            piece = _following(piece, lines, context)
+        elif len(piece.text) > _LONGEST:
+            yield piece._replace(stop=lines + 1)
+            piece = _rest_of_line(piece, lines)
+    yield piece._replace(text=piece.text + decoder.decode(b"", final=True))
+
+
+def _following(piece: Text, lines: int, context: int) -> Text:
+    """Return the beginning of the next piece: what was not searched, and the context before it."""
+    first = max(0, piece.stop - context)
+    at = len(piece.text)
+    for _ in range(lines - first + 1):
+        at = piece.text.rfind("\n", 0, at)
+    return Text(
+        piece.path,
+        piece.text[at + 1 :],
+        first_line=piece.first_line + first,
+        start=piece.stop - first,
+        column=0 if first else piece.column,
+    )
+
+
+def _rest_of_line(piece: Text, lines: int) -> Text:
+    """Return the beginning of the next piece of a very long line, which is the last one."""
+    before = piece.column if lines == 0 else -piece.text.rfind("\n") - 1
+    column = before + len(piece.text) - _OVERLAP
+    return Text(piece.path, piece.text[-_OVERLAP:], piece.first_line + lines, column=column)
+
+
+def _show_bytes(result: GrepResult) -> None:
+    """Make bytes that are not UTF-8 visible in the lines of a result."""
+    for match in result.matches or ():
+        for line in (match, *match.get("context_before", ()), *match.get("context_after", ())):
+            if not line["text"].isascii():
+                data = line["text"].encode(errors="surrogateescape")
+                line["text"] = data.decode(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""Walking a tree on disk, and finding files in it by name.
+"""Walking a tree on disk, finding files in it by name, and a note about what was left out.
 
 Each directory is opened through the jail, so one that is swapped for a link meanwhile leads nowhere
 outside. Hidden files and those listed in ignore files are found; names of ours (`Jail.hides`) are
@@ -8,20 +8,23 @@ not. A link to a directory is not entered.
 import stat
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from langgraph_filesystem.state.backends.disk.jail import Jail
-from langgraph_filesystem.state.backends.disk.left_out import LeftOut
 from langgraph_filesystem.state.backends.protocol import FileInfo, GlobResult
 from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, NotDirectory
 from langgraph_filesystem.state.globs import Glob
 from langgraph_filesystem.state.paths import MAX_PATH_BYTES
+from langgraph_filesystem.state.text import Note, PathPart, join_notes
 
-__all__ = ("SECONDS", "can_name", "find_files", "search_start", "walk")
+__all__ = ("SECONDS", "LeftOut", "can_name", "find_files", "search_start", "walk")
 
 SECONDS = 20.0
 """How long a walk through a tree may take."""
 _MAX_FOUND = 200_000
 """More files than any answer shows."""
+_SHOWN = 3
+"""Paths of files that were left out, in a note."""
 
 
 def search_start(jail: Jail, path: str | None) -> str:
@@ -55,7 +58,7 @@ def walk(
     jail: Jail,
     top: str,
     glob: Glob | None,
-    left_out: LeftOut,
+    left_out: "LeftOut",
     deadline: float,
     *,
     links: bool = False,
@@ -127,3 +130,63 @@ def _leads_to_file(jail: Jail, link: str) -> bool:
         return stat.S_ISREG(jail.stat(link).st_mode)
     except FilesystemError:
         return False  # it leads outside, or nowhere
+
+
+class _Names:
+    """How many paths there were of a kind, and the first of them in order."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._first: list[str] = []
+
+    def add(self, path: str) -> None:
+        """Count one more path; the `/` at the end of a directory makes no difference."""
+        path = path.rstrip("/") or "/"
+        if path not in self._first:
+            self.count += 1
+            self._first = sorted([*self._first, path])[:_SHOWN]
+
+    def parts(self) -> list[str]:
+        """Return the parts of a note: the first paths, and how many more there are."""
+        shown = join_notes(", ", (Note(_readable(path)) for path in self._first))
+        more = self.count - len(self._first)
+        return [*(shown.parts if shown else ()), f" and {more:,} more." if more else "."]
+
+
+@dataclass
+class LeftOut:
+    """Why a result is not whole."""
+
+    time_limit: float
+    max_file_size: int = 0
+    is_late: bool = False
+    """Whether the time was up before everything was looked at."""
+    binary: str = ""
+    """The file that was to be searched, and is binary."""
+    large: _Names = field(default_factory=_Names)
+    unreadable: _Names = field(default_factory=_Names)
+    unnameable: _Names = field(default_factory=_Names)
+    """Names that are not valid text, or that mean something else in a path."""
+
+    def note(self, said: str | None = None) -> str | None:
+        """Return what there is to say, after what was said already; `None` for nothing."""
+        return join_notes(" ", [*([said] if said else []), *self._sentences(is_late=not said)])
+
+    def _sentences(self, is_late: bool) -> Iterator[str]:
+        if self.is_late and is_late:
+            yield f"The search stopped after {self.time_limit:g} s; search a smaller directory."
+        if self.binary:
+            yield Note(_readable(self.binary), " is binary and was not searched.")
+        if self.large.count:
+            limit = f"Not searched, because larger than {self.max_file_size:,} bytes (search a "
+            yield Note(limit, "large file by naming it as `path`): ", *self.large.parts())
+        if self.unreadable.count:
+            yield Note("Left out, because unreadable: ", *self.unreadable.parts())
+        if self.unnameable.count:
+            yield Note("Left out, because no path can name it: ", *self.unnameable.parts())
+
+
+def _readable(path: str) -> PathPart:
+    """A name may hold bytes that are not text, and be as long as a path can get."""
+    shown = path.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    return PathPart(shown if len(shown) <= 200 else f"{shown[:100]}...{shown[-80:]}")

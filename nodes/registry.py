@@ -1,4 +1,4 @@
-"""The operations: each a schema that the model sees and a function that answers."""
+"""The registry of operations: each is a schema that the model sees and a function that answers."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -31,6 +31,8 @@ class Operation:
     schema: type[Arguments]
     act: Callable[[Any, Workspace], Awaitable[Answer | None]]
     """`None` for an answer leaves the call open: it comes again when its changes are stored."""
+    purpose: str
+    """What the node does, for drawings and the API."""
     changes: bool
     """Whether it changes files."""
     is_bounded: bool = True
@@ -61,15 +63,22 @@ class Operation:
 OPERATIONS: Mapping[str, Operation] = {
     operation.name: operation
     for operation in (
-        Operation("ls", Ls, ls, changes=False),
-        Operation("read_file", ReadFile, read_file, changes=False),
-        Operation("write_file", WriteFile, write_file, changes=True),
-        Operation("edit_file", EditFile, edit_file, changes=True),
-        Operation("delete", Delete, delete, changes=True),
-        Operation("move", Move, move, changes=True),
-        Operation("glob", Glob, glob, changes=False),
-        Operation("grep", Grep, grep, changes=False),
-        Operation("execute", Execute, execute, changes=True, is_bounded=False),
+        Operation("ls", Ls, ls, "Lists a directory.", changes=False),
+        Operation("read_file", ReadFile, read_file, "Reads a page of a file.", changes=False),
+        Operation("write_file", WriteFile, write_file, "Creates or replaces a file.", changes=True),
+        Operation("edit_file", EditFile, edit_file, "Replaces exact text in a file.", changes=True),
+        Operation("delete", Delete, delete, "Deletes a file or a directory.", changes=True),
+        Operation("move", Move, move, "Moves a file or a directory.", changes=True),
+        Operation("glob", Glob, glob, "Finds files by their names.", changes=False),
+        Operation("grep", Grep, grep, "Searches the text of files.", changes=False),
+        Operation(
+            "execute",
+            Execute,
+            execute,
+            "Runs a command in a shell.",
+            changes=True,
+            is_bounded=False,
+        ),
     )
 }
 
