@@ -201,7 +201,7 @@ class _Transfer:
     async def _has(self, inventory: Inventory) -> bool:
         """Say whether the destination has all files of the source already."""
         source, destination = self._source.store, self._destination.store
-        for paths in _batches(inventory.files):
+        for paths in batches(inventory.files, _BATCH_FILES, _BATCH_BYTES):
             found = await source.fetch(paths)
             if await destination.fetch([self._target(path) for path in paths]) != found:
                 return False

@@ -509,8 +509,6 @@ class MortalStore(InMemoryStore):
     __slots__ = ("burn",)
     burn: Callable[[], None]
 
-    burn: Callable[[], None]
-
     def batch(self, ops: Any) -> Any:
         self.burn()
         result = super().batch(ops)
