@@ -20,6 +20,9 @@ Hit: TypeAlias = tuple[int, int]
 
 _PLAIN = re.compile(r"(?:[^\\*+?{(]|\\[^0-9])*", re.DOTALL)
 
+_ROWS_AT_ONCE = 10_000
+"""Reading the answer for a million rows would hold the interpreter lock for a second."""
+
 _CHILD = """
 import json, re, signal, sys
 pattern, flags, seconds = json.loads(sys.stdin.readline())
@@ -72,6 +75,13 @@ class RegexChild:
 
     def rows_matching(self, rows: list[str]) -> list[Hit]:
         """Return the rows in which the pattern is found."""
+        hits: list[Hit] = []
+        for first in range(0, len(rows), _ROWS_AT_ONCE):
+            found = self._matching(rows[first : first + _ROWS_AT_ONCE])
+            hits.extend((first + row, column) for row, column in found)
+        return hits
+
+    def _matching(self, rows: list[str]) -> list[Hit]:
         self._send(rows)
         assert self._child.stdout is not None
         answer = self._child.stdout.readline()

@@ -262,16 +262,18 @@ class _Transfer:
         """Raise if both ends are the same files under two mounts: deleting one deletes both.
 
         Asked when all files were at the destination before. A file with a new name is written at
-        the source, to see if it shows at the destination.
+        the source, to see if it shows at the destination. The name is the same when the call runs
+        again after a crash, so that none is left behind.
         """
         source, destination = self._source, self._destination
         if source.store.capabilities.in_state or destination.store.capabilities.in_state:
             return
-        probe = f"{source.inner}.{uuid.uuid4().hex[:8]}.tmp"
+        name = digest_of((self._key or uuid.uuid4().hex).encode())[:16]
+        probe = f"{source.inner}.{name}.tmp"
         with source.renaming():
-            failed = await source.store.put({probe: b""}, overwrite=False)
-            if failed:
-                raise failed[probe]
+            failed = (await source.store.put({probe: b""}, overwrite=False)).get(probe)
+            if failed is not None and not isinstance(failed, FileExists):
+                raise failed
         try:
             with destination.renaming():
                 is_shared = await destination.store.kind(self._target(probe)) is not None

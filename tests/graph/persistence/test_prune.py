@@ -130,7 +130,7 @@ async def test_a_thread_that_waits_for_a_person_is_refused_and_goes_on(runs: Run
     graph = agent(*turns, tools=[ask], checkpointer=runs.checkpointer)
     await runs.invoke(graph, GO)
     before = await listed(runs)
-    with pytest.raises(ValueError, match=r"not at rest: tools is to run next\. Resume it"):
+    with pytest.raises(ValueError, match=r"the step of tools has not ended\. Resume it"):
         await pruned(runs, graph)
     assert await listed(runs) == before
     state = await runs.invoke(graph, Command(resume="yes"))
@@ -151,7 +151,7 @@ async def test_a_thread_with_a_failed_task_is_refused_until_it_is_ended(runs: Ru
     graph: Any = builder.compile(checkpointer=runs.checkpointer)
     with pytest.raises(RuntimeError, match="broken"):
         await runs.invoke(graph, GO)
-    with pytest.raises(ValueError, match="fail is to run next"):
+    with pytest.raises(ValueError, match="the step of fail has not ended"):
         await pruned(runs, graph, as_node="agent")
     await runs.call(graph, "update_state", THREAD, None, END)
     await pruned(runs, graph, as_node="agent")
@@ -160,6 +160,25 @@ async def test_a_thread_with_a_failed_task_is_refused_until_it_is_ended(runs: Ru
     assert state.next == ()
     # The checkpoints of the subgraph, which has ended, are gone too.
     assert {found.config["configurable"]["checkpoint_ns"] for found in await listed(runs)} == {""}
+
+
+def test_a_thread_that_crashed_between_two_steps_is_refused_and_goes_on(tmp_path: Path) -> None:
+    # All tasks of the last step have ended, so `get_state` says that nothing is to run next.
+    with open_sqlite(tmp_path / "agent.db") as (checkpointer, _):
+        graph = agent(write("/a", "1"), edit("1", "2"), checkpointer=checkpointer)
+        checkpointer.setup()
+        checkpointer.conn.execute(
+            "CREATE TRIGGER stop BEFORE INSERT ON checkpoints"
+            " WHEN EXISTS (SELECT 1 FROM writes WHERE channel = 'files')"
+            " BEGIN SELECT raise(ABORT, 'crash'); END"
+        )
+        with pytest.raises(sqlite3.IntegrityError, match="crash"):
+            graph.invoke(GO, THREAD, durability="sync")
+        checkpointer.conn.execute("DROP TRIGGER stop")
+        assert graph.get_state(THREAD).next == ()
+        with pytest.raises(ValueError, match="the step of write_file has not ended"):
+            prune(graph, THREAD)
+        assert contents(graph.invoke(None, THREAD)) == {"/a": "2"}
 
 
 class Answer(BaseModel):

@@ -1,5 +1,6 @@
 """`StateBackend`: files in the state. What every backend does is in `test_conformance.py`."""
 
+import asyncio
 import copy
 import re
 from datetime import datetime, timedelta
@@ -277,3 +278,13 @@ def test_an_inventory_is_a_file_or_all_that_is_below() -> None:
     assert run_sync(store.inventory("/a")).files == [{"path": "/a", "is_dir": False, "size": 2}]
     assert [info["path"] for info in run_sync(store.inventory("/d")).files] == ["/d/b", "/d/e/c"]
     assert len(run_sync(store.inventory("/")).files) == 3
+
+
+@pytest.mark.parametrize("regex", [False, True])
+async def test_a_large_file_is_searched_off_the_event_loop(regex: bool) -> None:
+    other = asyncio.create_task(asyncio.sleep(0))
+    found = await Bound({"/log": {"content": "line\n" * 200_000}}).backend.agrep(
+        "line", regex=regex
+    )
+    assert len(found.counts) == 1
+    assert other.done()

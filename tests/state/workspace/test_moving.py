@@ -9,6 +9,7 @@ import pytest
 from deepagents.backends import FilesystemBackend as TheirFiles
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.base import PutOp
 from langgraph.store.memory import InMemoryStore
 from obstore.store import MemoryStore
 
@@ -193,6 +194,45 @@ async def test_a_file_is_not_moved_onto_itself_under_another_mount(
 
 
 # Limits
+
+
+class Crash(BaseException):
+    """The end of a process."""
+
+
+class CrashingStore(InMemoryStore):
+    """A store whose process ends before the first deletion."""
+
+    crashed = False
+
+    def batch(self, ops: Any) -> Any:
+        ops = list(ops)
+        if not self.crashed and any(isinstance(op, PutOp) and op.value is None for op in ops):
+            self.crashed = True
+            raise Crash
+        return super().batch(ops)
+
+
+def test_a_crash_while_two_mounts_are_compared_leaves_nothing_behind(tmp_path: Path) -> None:
+    store = CrashingStore()
+    (tmp_path / "a").write_text("1")
+    graph = create_filesystem_agent(
+        ScriptedModel(
+            [
+                says(call("write_file", file_path="/store/a", content="1")),
+                says(move("/store/a", "/disk/a")),
+            ]
+        ),
+        mounts={"/store/": StoreBackend(("files",)), "/disk/": FilesystemBackend(tmp_path)},
+        store=store,
+        checkpointer=InMemorySaver(),
+    )
+    config: Any = {"configurable": {"thread_id": "1"}}
+    with pytest.raises(Crash):
+        graph.invoke({"messages": [HumanMessage("go")]}, config)
+    assert len(store.search(("files",))) == 2
+    assert answers(graph.invoke(None, config))[-1].text == "Moved /store/a to /disk/a (1 file)."
+    assert store.search(("files",)) == []
 
 
 async def test_too_many_files_are_refused_before_anything_is_copied(ends: Ends) -> None:
