@@ -166,6 +166,7 @@ def test_a_thread_that_crashed_between_two_steps_is_refused_and_goes_on(tmp_path
     # All tasks of the last step have ended, so `get_state` says that nothing is to run next.
     with open_sqlite(tmp_path / "agent.db") as (checkpointer, _):
         graph = agent(write("/a", "1"), edit("1", "2"), checkpointer=checkpointer)
+        assert isinstance(checkpointer, SqliteSaver)
         checkpointer.setup()
         checkpointer.conn.execute(
             "CREATE TRIGGER stop BEFORE INSERT ON checkpoints"

@@ -286,5 +286,6 @@ async def test_a_large_file_is_searched_off_the_event_loop(regex: bool) -> None:
     found = await Bound({"/log": {"content": "line\n" * 200_000}}).backend.agrep(
         "line", regex=regex
     )
+    assert found.counts is not None
     assert len(found.counts) == 1
     assert other.done()
