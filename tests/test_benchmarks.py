@@ -29,7 +29,7 @@ def test_turns_measures_each_saver() -> None:
         ("no saver", BARE.name),
         ("SQLite", BARE.name),
     }
-    assert all(row.target == 1.5 for row in rows if row.contestant == BARE.name)
+    assert all(row.target == 1.3 for row in rows if row.contestant == BARE.name)
     assert all(row.value > 0 for row in rows)
 
 
