@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 from langgraph.store.memory import InMemoryStore
+from obstore.store import MemoryStore
 
 from langgraph_filesystem import (
     CompositeBackend,
     FilesystemBackend,
     LocalShellBackend,
+    RemoteBackend,
     StateBackend,
     StoreBackend,
 )
@@ -27,12 +29,31 @@ from langgraph_filesystem.state.errors import (
     FilesystemError,
     IsDirectory,
     NotRead,
+    PathRefused,
     Unsupported,
 )
 from langgraph_filesystem.state.workspace.workspace import EVICTED
 from tests.nodes.backends import Broken, PlainShell, Shelf, Shell
 from tests.scripted import answer, answers, call, run
 from tests.state.workspace.opened import paths, texts, workspace
+
+# Paths
+
+
+@pytest.mark.parametrize("kind", ["disk", "store", "remote", "composite"])
+async def test_a_path_that_a_backend_could_not_list_is_refused(kind: str, tmp_path: Path) -> None:
+    backends: dict[str, Any] = {
+        "disk": FilesystemBackend(tmp_path),
+        "store": StoreBackend(("files",), store=InMemoryStore()),
+        "remote": RemoteBackend(MemoryStore()),
+    }
+    backends["composite"] = CompositeBackend(backends["disk"], {"/in/": backends["store"]})
+    opened = workspace({"/": StateBackend(), "/m/": backends[kind]}, {"/a": "1"})
+    for write in (opened.write("/m/c:x", "1"), opened.move("/a", "/m/c:x")):
+        with pytest.raises(PathRefused, match=r"Path '/m/c:x' is invalid: there are no drive"):
+            await write
+    assert paths(await opened.glob("**", "/")) == ["/a"]
+
 
 # One task
 
