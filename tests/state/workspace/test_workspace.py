@@ -55,6 +55,14 @@ async def test_a_path_that_a_backend_could_not_list_is_refused(kind: str, tmp_pa
     assert paths(await opened.glob("**", "/")) == ["/a"]
 
 
+def test_a_factory_that_fails_does_not_tell_the_directory_on_the_host(tmp_path: Path) -> None:
+    mounts: Any = {"/": StateBackend(), "/user/": lambda _: FilesystemBackend(tmp_path / "gone")}
+    reply = answer(call("ls", path="/user"), mounts=mounts)
+    assert reply.status == "error"
+    assert "can't be used as a directory: No such file or directory" in reply.text
+    assert str(tmp_path) not in reply.text
+
+
 # One task
 
 
