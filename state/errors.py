@@ -85,9 +85,22 @@ class FilesystemError(Exception):
 class PathRefused(FilesystemError):
     """The path is not valid in any filesystem of this package."""
 
+    _refused: tuple[str, str] | None = None
+    """The path and the reason. The path is shown quoted, so that the message can't mark it."""
+
     def __init__(self, path: object, reason: str) -> None:
         shown = path if isinstance(path, str) else repr(path)
         super().__init__(f"Path {_shortened(shown)} is invalid: {reason}")
+        self._refused = shown, reason
+
+    def renamed(self, rename: Rename) -> Self:
+        """Return the same error with another name for its path."""
+        error = super().renamed(rename)
+        if self._refused is not None:
+            path, reason = self._refused
+            error.message = PathRefused(rename(path), reason).message
+            error._refused = rename(path), reason
+        return error
 
 
 class FileNotFound(FilesystemError):
@@ -174,7 +187,8 @@ class ColumnPastEnd(FilesystemError):
     def __init__(self, path: str, line: int, length: int, column: int) -> None:
         super().__init__(
             PathPart(path),
-            f": line {line} has {length:,} characters, so column {column} is past its end.",
+            f": line {line} has {length:,} character{'' if length == 1 else 's'}, "
+            f"so column {column} is past its end.",
         )
 
 

@@ -43,7 +43,7 @@ from langgraph_filesystem.state.errors import (
 )
 from langgraph_filesystem.state.files import CONFLICTS, ThreadFiles
 from langgraph_filesystem.state.io import attempt
-from langgraph_filesystem.state.paths import is_within
+from langgraph_filesystem.state.paths import is_within, normalize_path
 from langgraph_filesystem.state.text import Note, PathPart
 from langgraph_filesystem.state.workspace.lookup import find_files, find_lines, list_directory
 from langgraph_filesystem.state.workspace.mounts import Mount, Mounts, open_store
@@ -169,7 +169,12 @@ class Workspace(FileStore):
             if isinstance(opened, FilesystemError):
                 raise opened
             self._stores[mount.prefix] = opened
-        return Place(mount, self._stores[mount.prefix], path, mount.inner(path))
+        place = Place(mount, self._stores[mount.prefix], path, mount.inner(path))
+        if not place.store.capabilities.in_state:
+            with place.renaming():
+                # Without its mount, `/mount/c:x` is like a drive: it would be written, not listed.
+                normalize_path(place.inner)
+        return place
 
     async def kind(self, path: str) -> Kind | None:
         """Return what is at a path; a directory above a mount point is one too."""

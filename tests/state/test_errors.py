@@ -86,3 +86,11 @@ def test_a_refused_path_can_be_shown_anywhere(path: object, shown: str) -> None:
     assert len(message) < 500
     assert message.isprintable()
     message.encode()
+
+
+def test_a_refused_path_is_renamed_like_any_other() -> None:
+    error = PathRefused("/C:x", "there are no drive letters.").renamed("/b".__add__)
+    assert (
+        str(error.renamed("/a".__add__))
+        == "Path '/a/b/C:x' is invalid: there are no drive letters."
+    )

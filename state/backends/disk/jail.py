@@ -322,12 +322,23 @@ def _is_valid(path: object) -> bool:
         return False
 
 
+class UnusableRoot(OSError, ValueError):
+    """`root_dir` is wrong: a `ValueError`, as for other arguments.
+
+    As an `OSError` it keeps the directory apart from the reason: in a run, when a factory opens the
+    backend, the model is told only the reason.
+    """
+
+    def __str__(self) -> str:
+        return f"root_dir {self.filename!r} {self.strerror}"
+
+
 def _open_root(path: str | os.PathLike[str], shown: str | os.PathLike[str]) -> int:
     try:
         return os.open(path, _DIRECTORY)
     except OSError as error:
-        reason = error.strerror
-    raise ValueError(f"root_dir {os.fspath(shown)!r} can't be used as a directory: {reason}.")
+        number, reason = error.errno, error.strerror
+    raise UnusableRoot(number, f"can't be used as a directory: {reason}.", os.fspath(shown))
 
 
 def _split(path: str) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from langgraph_filesystem.state.backends.objects.objects import Blob, Changed, O
 from langgraph_filesystem.state.backends.objects.read import CHUNK, missing
 from langgraph_filesystem.state.backends.protocol import ReadResult
 from langgraph_filesystem.state.backends.text_files import is_binary
-from langgraph_filesystem.state.errors import NotText
+from langgraph_filesystem.state.errors import ColumnPastEnd, NotText
 from langgraph_filesystem.state.files import FileData
 
 __all__ = ("Pages", "Window")
@@ -59,6 +59,8 @@ class Pages:
             await self._fill(path, page, start, first)
         except UnicodeDecodeError:
             return await self._binary(path, first, "text that is not UTF-8")
+        if (length := page.too_short) is not None:
+            raise ColumnPastEnd(path, window.offset + 1, length, window.column)
         result, end = page.result(first.size)
         if is_whole:
             content = first.content
@@ -136,10 +138,12 @@ class _Page:
         self._parts: list[str] = []
         self._lines = self._characters = 0
         self._ends_within_line = False
+        self.too_short: int | None = None
+        """The length of the first line, if the page would begin after its end."""
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes of the file."""
-        self._ends_within_line = not chunk.endswith(b"\n")
+        self._ends_within_line = chunk[-1:] not in (b"", b"\n")
         chunk = self._skip_lines(chunk)
         if self._line == self._first and not self.is_full:
             self._add(self._decoder.decode(chunk))
@@ -147,6 +151,8 @@ class _Page:
     def finish(self) -> None:
         """Check the end of the file: half a character there is not text."""
         self._decoder.decode(b"", final=True)
+        if self._line == self._first and self._ends_within_line:
+            self._check_skipped()
 
     @property
     def is_full(self) -> bool:
@@ -200,9 +206,17 @@ class _Page:
         """Skip characters up to the column, but not past the end of the line."""
         end = text.find("\n")
         skipped = min(self._to_skip, len(text) if end < 0 else end)
-        self._to_skip = self._to_skip - skipped if end < 0 else 0
+        self._to_skip -= skipped
+        if end >= 0:
+            self._check_skipped()
         self._byte += len(text[:skipped].encode())
         return text[skipped:]
+
+    def _check_skipped(self) -> None:
+        """Note whether the first line has ended before the column."""
+        if self._to_skip:
+            self.too_short = self._column - self._to_skip
+            self._to_skip = 0
 
     def _cut(self) -> str:
         text = "".join(self._parts)

@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 from langgraph.store.memory import InMemoryStore
+from obstore.store import MemoryStore
 
 from langgraph_filesystem import (
     CompositeBackend,
     FilesystemBackend,
     LocalShellBackend,
+    RemoteBackend,
     StateBackend,
     StoreBackend,
 )
@@ -27,12 +29,39 @@ from langgraph_filesystem.state.errors import (
     FilesystemError,
     IsDirectory,
     NotRead,
+    PathRefused,
     Unsupported,
 )
 from langgraph_filesystem.state.workspace.workspace import EVICTED
 from tests.nodes.backends import Broken, PlainShell, Shelf, Shell
 from tests.scripted import answer, answers, call, run
 from tests.state.workspace.opened import paths, texts, workspace
+
+# Paths
+
+
+@pytest.mark.parametrize("kind", ["disk", "store", "remote", "composite"])
+async def test_a_path_that_a_backend_could_not_list_is_refused(kind: str, tmp_path: Path) -> None:
+    backends: dict[str, Any] = {
+        "disk": FilesystemBackend(tmp_path),
+        "store": StoreBackend(("files",), store=InMemoryStore()),
+        "remote": RemoteBackend(MemoryStore()),
+    }
+    backends["composite"] = CompositeBackend(backends["disk"], {"/in/": backends["store"]})
+    opened = workspace({"/": StateBackend(), "/m/": backends[kind]}, {"/a": "1"})
+    for write in (opened.write("/m/c:x", "1"), opened.move("/a", "/m/c:x")):
+        with pytest.raises(PathRefused, match=r"Path '/m/c:x' is invalid: there are no drive"):
+            await write
+    assert paths(await opened.glob("**", "/")) == ["/a"]
+
+
+def test_a_factory_that_fails_does_not_tell_the_directory_on_the_host(tmp_path: Path) -> None:
+    mounts: Any = {"/": StateBackend(), "/user/": lambda _: FilesystemBackend(tmp_path / "gone")}
+    reply = answer(call("ls", path="/user"), mounts=mounts)
+    assert reply.status == "error"
+    assert "can't be used as a directory: No such file or directory" in reply.text
+    assert str(tmp_path) not in reply.text
+
 
 # One task
 

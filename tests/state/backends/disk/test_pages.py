@@ -69,8 +69,8 @@ def reference(text: str, window: Window) -> Page | str:
     first = rows[window.offset].removesuffix("\n")
     if window.column > len(first):
         return (
-            f"/f: line {window.offset + 1} has {len(first):,} characters, so column "
-            f"{window.column} is past its end."
+            f"/f: line {window.offset + 1} has {len(first):,} character"
+            f"{'s' * (len(first) != 1)}, so column {window.column} is past its end."
         )
     asked = "".join(rows[window.offset : window.offset + window.limit])[window.column :]
     shown = asked[: window.characters] if window.limit else ""

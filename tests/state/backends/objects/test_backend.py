@@ -19,6 +19,7 @@ from langgraph_filesystem.state.backends.objects.read import CHUNK
 from langgraph_filesystem.state.backends.protocol import ReadResult
 from langgraph_filesystem.state.errors import (
     BackendFailed,
+    ColumnPastEnd,
     FileExists,
     FileNotFound,
     FilesystemError,
@@ -146,6 +147,21 @@ def test_pages_one_after_the_other_are_the_whole_text(
         assert (page.next_offset, page.next_column or 0) > (offset, column)
         offset, column = page.next_offset, page.next_column or 0
     assert "".join(shown) == text
+
+
+@given(TEXTS, st.integers(0, 12), st.integers(0, 12), st.integers(4, 9))
+def test_a_column_is_within_its_line_or_an_error(
+    text: str, offset: int, column: int, size: int
+) -> None:
+    parts = text.split("\n")
+    lines = [f"{part}\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+    line = lines[offset] if offset < len(lines) else None
+    reading = Pages(Chunks(text.encode(), size), LIMIT).read("/a", Window(offset, 1, column))
+    if line is None or column <= len(line.removesuffix("\n")):
+        assert content(run_sync(reading)) == (line or "")[column:]
+    else:
+        with pytest.raises(ColumnPastEnd, match=f"column {column} is past its end"):
+            run_sync(reading)
 
 
 async def test_a_small_file_is_fetched_once(objects: Watched, store: ObjectStore) -> None:
