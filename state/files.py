@@ -9,6 +9,7 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import chain
 from typing import Any, Literal, NotRequired, TypeAlias
 
@@ -27,11 +28,12 @@ __all__ = (
     "FilesUpdate",
     "ThreadFiles",
     "apply_write",
+    "checked_update",
     "digest_of",
     "file_bytes",
-    "is_edit",
     "merge_files",
     "merge_updates",
+    "timestamp",
 )
 
 
@@ -87,7 +89,7 @@ def apply_write(files: Files, path: str, write: FileData | FileEdit | None) -> N
     """Apply one checked write to `files` in place."""
     if write is None:
         files.pop(path, None)
-    elif is_edit(write):
+    elif _is_edit(write):
         files.update(_edited(path, files.get(path), write))
     else:
         files[path] = _keep_created_at(write, files.get(path))
@@ -125,11 +127,16 @@ class ThreadFiles:
             # The channel's own value must not change.
             self.files, self._is_copied = dict(self.files), True
         for path, write in update.items():
-            if self.call and is_edit(write):
+            if self.call and _is_edit(write):
                 for edit in write["edits"]:
                     edit["call"] = self.call
             apply_write(self.files, path, write)
         self.update = merge_updates(self.update, update)
+
+
+def timestamp() -> str:
+    """Return the time now, in the format of `modified_at`."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def digest_of(content: bytes) -> str:
@@ -255,7 +262,7 @@ def _checked_time(path: str, write: Mapping[Any, Any], key: str) -> str | None:
     return time
 
 
-def is_edit(write: FileData | FileEdit | None) -> TypeIs[FileEdit]:
+def _is_edit(write: FileData | FileEdit | None) -> TypeIs[FileEdit]:
     """Say whether a write is an edit."""
     return write is not None and "edits" in write
 
@@ -306,9 +313,9 @@ def _add_write(
     first = update[path]
     if write is None:
         update[path] = None
-    elif not is_edit(write):
-        update[path] = write if first is None or is_edit(first) else _keep_created_at(write, first)
-    elif is_edit(first):
+    elif not _is_edit(write):
+        update[path] = write if first is None or _is_edit(first) else _keep_created_at(write, first)
+    elif _is_edit(first):
         update[path] = {**first, **write, "edits": [*first["edits"], *write["edits"]]}
     else:
         update.update(_edited(path, first, write))

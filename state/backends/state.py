@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 
 from langgraph_filesystem.state.backends.file_store import (
     Capabilities,
@@ -49,12 +48,13 @@ from langgraph_filesystem.state.files import (
     ThreadFiles,
     digest_of,
     file_bytes,
+    timestamp,
 )
 from langgraph_filesystem.state.globs import compile_glob
 from langgraph_filesystem.state.io import in_thread
 from langgraph_filesystem.state.paths import ancestors, normalize_path
 
-__all__ = ("StateBackend", "StateStore")
+__all__ = ("StateBackend",)
 
 
 class StateBackend(PublicMethods):
@@ -150,7 +150,7 @@ class StateStore(FileStore):
         plan = plan_edit(file_path, file["content"], old_string, new_string, replace_all)
         # Checked before the text is built, which could be a gigabyte.
         self._check_size(file_path, edited_size(size_of(file), plan))
-        self._change({self._key(file_path): FileEdit(edits=[plan.edit], modified_at=_now())})
+        self._change({self._key(file_path): FileEdit(edits=[plan.edit], modified_at=timestamp())})
         return EditResult(path=file_path, occurrences=plan.count, first_line=plan.first_line)
 
     async def delete(self, file_path: str, *, once: str | None = None) -> DeleteResult:
@@ -340,14 +340,10 @@ class StateStore(FileStore):
     def _dated(self, path: str, file: FileData) -> FileData:
         """Return a file with its times, after a check of its size; `created_at` is kept."""
         self._check_size(path, size_of(file))
-        now = _now()
+        now = timestamp()
         old = self._files.get(self._key(path))
         return {
             **file,
             "created_at": old.get("created_at", now) if old else now,
             "modified_at": now,
         }
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
