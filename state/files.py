@@ -31,6 +31,7 @@ __all__ = (
     "checked_update",
     "digest_of",
     "file_bytes",
+    "is_edit",
     "merge_files",
     "merge_updates",
     "timestamp",
@@ -89,7 +90,7 @@ def apply_write(files: Files, path: str, write: FileData | FileEdit | None) -> N
     """Apply one checked write to `files` in place."""
     if write is None:
         files.pop(path, None)
-    elif _is_edit(write):
+    elif is_edit(write):
         files.update(_edited(path, files.get(path), write))
     else:
         files[path] = _keep_created_at(write, files.get(path))
@@ -127,7 +128,7 @@ class ThreadFiles:
             # The channel's own value must not change.
             self.files, self._is_copied = dict(self.files), True
         for path, write in update.items():
-            if self.call and _is_edit(write):
+            if self.call and is_edit(write):
                 for edit in write["edits"]:
                     edit["call"] = self.call
             apply_write(self.files, path, write)
@@ -262,7 +263,7 @@ def _checked_time(path: str, write: Mapping[Any, Any], key: str) -> str | None:
     return time
 
 
-def _is_edit(write: FileData | FileEdit | None) -> TypeIs[FileEdit]:
+def is_edit(write: FileData | FileEdit | None) -> TypeIs[FileEdit]:
     """Say whether a write is an edit."""
     return write is not None and "edits" in write
 
@@ -313,9 +314,9 @@ def _add_write(
     first = update[path]
     if write is None:
         update[path] = None
-    elif not _is_edit(write):
-        update[path] = write if first is None or _is_edit(first) else _keep_created_at(write, first)
-    elif _is_edit(first):
+    elif not is_edit(write):
+        update[path] = write if first is None or is_edit(first) else _keep_created_at(write, first)
+    elif is_edit(first):
         update[path] = {**first, **write, "edits": [*first["edits"], *write["edits"]]}
     else:
         update.update(_edited(path, first, write))
