@@ -29,12 +29,12 @@ __all__ = (
     "ThreadFiles",
     "apply_write",
     "checked_update",
+    "current_time",
     "digest_of",
     "file_bytes",
     "is_edit",
     "merge_files",
     "merge_updates",
-    "timestamp",
 )
 
 
@@ -135,7 +135,7 @@ class ThreadFiles:
         self.update = merge_updates(self.update, update)
 
 
-def timestamp() -> str:
+def current_time() -> str:
     """Return the time now, in the format of `modified_at`."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 

@@ -46,9 +46,9 @@ from langgraph_filesystem.state.files import (
     FileEdit,
     Files,
     ThreadFiles,
+    current_time,
     digest_of,
     file_bytes,
-    timestamp,
 )
 from langgraph_filesystem.state.globs import compile_glob
 from langgraph_filesystem.state.io import in_thread
@@ -150,7 +150,9 @@ class StateStore(FileStore):
         plan = plan_edit(file_path, file["content"], old_string, new_string, replace_all)
         # Checked before the text is built, which could be a gigabyte.
         self._check_size(file_path, edited_size(size_of(file), plan))
-        self._change({self._key(file_path): FileEdit(edits=[plan.edit], modified_at=timestamp())})
+        self._change(
+            {self._key(file_path): FileEdit(edits=[plan.edit], modified_at=current_time())}
+        )
         return EditResult(path=file_path, occurrences=plan.count, first_line=plan.first_line)
 
     async def delete(self, file_path: str, *, once: str | None = None) -> DeleteResult:
@@ -340,7 +342,7 @@ class StateStore(FileStore):
     def _dated(self, path: str, file: FileData) -> FileData:
         """Return a file with its times, after a check of its size; `created_at` is kept."""
         self._check_size(path, size_of(file))
-        now = timestamp()
+        now = current_time()
         old = self._files.get(self._key(path))
         return {
             **file,
