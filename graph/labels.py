@@ -27,7 +27,7 @@ _PURPOSES = {
     "respond": "Asks the model for the structured response.",
 }
 _CHANGING = frozenset({"evict", "tools"})
-"""Nodes that may change files, or what lies outside; operations know it of themselves."""
+"""Other nodes that may change files, or something outside the state."""
 _COLOUR = "fill:#ffdfb8,stroke:#e0902a"
 """Of nodes that change something."""
 _MARK = {"effect": "changing"}
@@ -64,7 +64,7 @@ def add_labelled_edges(
 ) -> None:
     """Add the conditional edge behind a node, with a label for each node that it may go to.
 
-    An empty label is none.
+    An edge with an empty label is drawn without one.
     """
     # LangGraph draws what the edge returns as the label, unless it is the name of the node.
     returned = {target: label or target for target, label in labels.items()}

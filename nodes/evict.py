@@ -9,7 +9,6 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
@@ -24,7 +23,7 @@ from langgraph_filesystem.nodes.operation import open_workspace
 from langgraph_filesystem.nodes.registry import Operation
 from langgraph_filesystem.nodes.settings import CHARACTERS_PER_TOKEN, Settings, offered_by
 from langgraph_filesystem.state.errors import FileExists, FilesystemError
-from langgraph_filesystem.state.files import FileData, ThreadFiles
+from langgraph_filesystem.state.files import FileData, ThreadFiles, current_time
 from langgraph_filesystem.state.io import attempt
 from langgraph_filesystem.state.langgraph_internals import read_channels
 from langgraph_filesystem.state.paths import is_within
@@ -211,7 +210,7 @@ async def _kept(message: AnyMessage, name: str, text: str, workspace: Workspace,
             continue
         if isinstance(written, FilesystemError):
             # The mount refused: the thread's own files never do, so nothing is lost.
-            now = datetime.now(UTC).isoformat(timespec="milliseconds")
+            now = current_time()
             file = FileData(content=text, encoding="utf-8", created_at=now, modified_at=now)
             files.change({path: file})
         return path

@@ -129,7 +129,7 @@ class _BoundModel(NamedTuple):
 
 
 class _BoundModels:
-    """One for each choice that runs make."""
+    """The bound models, one for each combination of choices that runs have made."""
 
     def __init__(
         self, tools: Sequence[Any], settings: Settings, descriptions: Mapping[str, str] | None

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime, get_runtime
 
 from langgraph_filesystem.state.io import awaiting, call_either, run_sync
 
-__all__ = ("Act", "Edge", "Node", "invoke")
+__all__ = ("Edge", "Node", "invoke")
 
 Act = Callable[[Any, RunnableConfig, Runtime[Any]], Coroutine[Any, Any, Any]]
 

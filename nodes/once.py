@@ -1,8 +1,8 @@
 """Effects outside the state happen once, whatever is killed and run again.
 
 LangGraph may run a node before the checkpoint that it runs from is stored. If the process dies
-then, the thread goes on from an earlier one, and the same effect comes again under another name. So
-before a call changes anything outside the state, its checkpoints must be in the saver; and the
+then, the thread goes on from an earlier one, and the same effect happens again under another key.
+So before a call changes anything outside the state, its checkpoints must be in the saver; and the
 backend gets a key, the same when the call is run again, under which it journals what it does.
 
 A guarded graph stores each checkpoint before the next node runs (`sync` durability). The wait here

@@ -9,6 +9,7 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import chain
 from typing import Any, Literal, NotRequired, TypeAlias
 
@@ -27,6 +28,8 @@ __all__ = (
     "FilesUpdate",
     "ThreadFiles",
     "apply_write",
+    "checked_update",
+    "current_time",
     "digest_of",
     "file_bytes",
     "is_edit",
@@ -131,6 +134,11 @@ class ThreadFiles:
                     edit["call"] = self.call
             apply_write(self.files, path, write)
         self.update = merge_updates(self.update, update)
+
+
+def current_time() -> str:
+    """Return the time now, in the format of `modified_at`."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def digest_of(content: bytes) -> str:

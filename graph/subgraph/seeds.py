@@ -37,7 +37,6 @@ from langgraph_filesystem.subgraph.changes import SEEN, changed_files, merge_cha
 __all__ = (
     "RecordedChannel",
     "SeededChannel",
-    "SeededFiles",
     "VisitorsSeen",
     "can_be_seeded",
     "marked",

@@ -36,7 +36,7 @@ from langgraph_filesystem.state.files import (
     file_bytes,
 )
 
-__all__ = ("Applied", "Call", "Driven", "Mode", "failed")
+__all__ = ("Applied", "Call", "Driven", "failed")
 
 Mode: TypeAlias = Literal["sync", "async"]
 Call: TypeAlias = tuple[Any, ...]

@@ -38,7 +38,7 @@ from langgraph_filesystem.state.errors import (
 )
 from langgraph_filesystem.state.io import awaiting, change_in_thread, in_thread, run_sync
 
-__all__ = ("CHANGING_METHODS", "PUBLIC_METHODS", "CommandMethods", "PublicMethods", "error_code")
+__all__ = ("CHANGING_METHODS", "PUBLIC_METHODS", "CommandMethods", "PublicMethods")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -63,7 +63,7 @@ Sync = Callable[Concatenate["PublicMethods", P], R]
 Async = Callable[Concatenate["PublicMethods", P], Coroutine[Any, Any, R]]
 
 
-def error_code(error: FilesystemError) -> str:
+def _error_code(error: FilesystemError) -> str:
     """Return the code of an error for `upload_files` and `download_files`, or its message."""
     return next((code for kind, code in _CODES.items() if isinstance(error, kind)), str(error))
 
@@ -202,14 +202,14 @@ async def _upload_files(
         try:
             normal[store.normal(path)] = content
         except PathRefused as error:
-            answer.error = error_code(error)
+            answer.error = _error_code(error)
     try:
         failed = await store.put(normal, overwrite=overwrite, once=once) if normal else {}
     except FilesystemError as error:
         failed = dict.fromkeys(normal, error)
     for answer in answers:
         if answer.error is None and (reason := failed.get(store.normal(answer.path))):
-            answer.error = error_code(reason)
+            answer.error = _error_code(reason)
     return answers
 
 
@@ -221,7 +221,7 @@ async def _download_files(store: FileStore, paths: Sequence[str]) -> list[FileDo
         try:
             valid.append((answer, store.normal(answer.path)))
         except PathRefused as error:
-            answer.error = error_code(error)
+            answer.error = _error_code(error)
     contents: Sequence[bytes | FilesystemError]
     try:
         contents = await store.fetch([path for _, path in valid])
@@ -229,7 +229,7 @@ async def _download_files(store: FileStore, paths: Sequence[str]) -> list[FileDo
         contents = [error] * len(valid)
     for (answer, _), content in zip(valid, contents, strict=True):
         if isinstance(content, FilesystemError):
-            answer.error = error_code(content)
+            answer.error = _error_code(content)
         else:
             answer.content = content
     return answers

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 
 from langgraph_filesystem.state.backends.file_store import (
     Capabilities,
@@ -47,6 +46,7 @@ from langgraph_filesystem.state.files import (
     FileEdit,
     Files,
     ThreadFiles,
+    current_time,
     digest_of,
     file_bytes,
 )
@@ -54,7 +54,7 @@ from langgraph_filesystem.state.globs import compile_glob
 from langgraph_filesystem.state.io import in_thread
 from langgraph_filesystem.state.paths import ancestors, normalize_path
 
-__all__ = ("StateBackend", "StateStore")
+__all__ = ("StateBackend",)
 
 _QUICKLY_SEARCHED = 500_000
 """Characters that are searched for a text on the event loop: in 30 ms if every line matches."""
@@ -153,7 +153,9 @@ class StateStore(FileStore):
         plan = plan_edit(file_path, file["content"], old_string, new_string, replace_all)
         # Checked before the text is built, which could be a gigabyte.
         self._check_size(file_path, edited_size(size_of(file), plan))
-        self._change({self._key(file_path): FileEdit(edits=[plan.edit], modified_at=_now())})
+        self._change(
+            {self._key(file_path): FileEdit(edits=[plan.edit], modified_at=current_time())}
+        )
         return EditResult(path=file_path, occurrences=plan.count, first_line=plan.first_line)
 
     async def delete(self, file_path: str, *, once: str | None = None) -> DeleteResult:
@@ -344,14 +346,10 @@ class StateStore(FileStore):
     def _dated(self, path: str, file: FileData) -> FileData:
         """Return a file with its times, after a check of its size; `created_at` is kept."""
         self._check_size(path, size_of(file))
-        now = _now()
+        now = current_time()
         old = self._files.get(self._key(path))
         return {
             **file,
             "created_at": old.get("created_at", now) if old else now,
             "modified_at": now,
         }
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

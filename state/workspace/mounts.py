@@ -21,7 +21,7 @@ from langgraph_filesystem.state.files import CONFLICTS, ThreadFiles
 from langgraph_filesystem.state.paths import ancestors, is_within, normalize_path
 from langgraph_filesystem.state.text import PathPart
 
-__all__ = ("Alias", "Composed", "Mount", "Mountable", "Mounts", "open_store")
+__all__ = ("Composed", "Mount", "Mountable", "Mounts", "open_store")
 
 
 _STORE_METHODS = {"upload_files": "put", "download_files": "fetch"}

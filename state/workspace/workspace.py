@@ -148,7 +148,8 @@ class Workspace(FileStore):
         alias = self.mounts.alias_of(path)
         if alias is None:
             return path
-        # A file or a directory that really has this path comes first, or may be there.
+        # A file or a directory that really has this path comes first; so does one that can't be
+        # looked at, because it may exist.
         kind = await attempt(self._kind(alias.path), "look at ", PathPart(alias.path))
         return alias.resolve(path) if kind is None else path
 

@@ -28,7 +28,7 @@ from typing import IO, Any
 
 from langgraph_filesystem.state.backends.file_store import Query
 
-__all__ = ("Candidates", "RipgrepFailed", "find_candidates", "find_ripgrep", "understands")
+__all__ = ("RipgrepFailed", "find_candidates", "find_ripgrep", "understands")
 
 _EVERY_FILE = ("--no-config", "--no-ignore", "--hidden", "--text", "--encoding=none")
 _NAMES = ("--files-with-matches", "--null", "--color=never", "--debug")

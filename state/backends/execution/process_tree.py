@@ -7,22 +7,22 @@ import errno
 import os
 import time
 
-__all__ = ("Fields", "descendants", "kill_tree")
+__all__ = ("descendants", "kill_tree")
 
-Fields = list[bytes]
+_Fields = list[bytes]
 """What `/proc/<pid>/stat` says behind the name of the process."""
 _STATE, _PARENT, _THREADS, _START_TIME = 0, 1, 17, 19
 
 
-def descendants(root: int, known: dict[int, Fields] | None = None) -> dict[int, Fields]:
+def descendants(root: int, known: dict[int, _Fields] | None = None) -> dict[int, _Fields]:
     """Return the living processes below `root`, without those that are known already."""
     known = known or {}
-    children: dict[int, dict[int, Fields]] = {}
+    children: dict[int, dict[int, _Fields]] = {}
     for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
         fields = _stat(pid) if pid not in known else None
         if fields and not _is_dead(fields):
             children.setdefault(int(fields[_PARENT]), {})[pid] = fields
-    found: dict[int, Fields] = {}
+    found: dict[int, _Fields] = {}
     above = [root, *known]
     while above:
         below = children.get(above.pop(), {})
@@ -44,7 +44,7 @@ def kill_tree(root: int, first: int | None, seconds: float) -> bool:
     found = descendants(root)
     if first in found:
         _signal(first, found[first], signal.SIGKILL)
-    stopped: dict[int, Fields] = {}
+    stopped: dict[int, _Fields] = {}
     while found and time.monotonic() < end:
         for pid, fields in found.items():
             _signal(pid, fields, signal.SIGSTOP)
@@ -54,7 +54,7 @@ def kill_tree(root: int, first: int | None, seconds: float) -> bool:
     return any(killed) or not stopped
 
 
-def _stat(pid: int) -> Fields | None:
+def _stat(pid: int) -> _Fields | None:
     try:
         handle = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:  # it has ended
@@ -69,12 +69,12 @@ def _stat(pid: int) -> Fields | None:
     return line[line.rindex(b")") + 2 :].split()
 
 
-def _is_dead(fields: Fields) -> bool:
+def _is_dead(fields: _Fields) -> bool:
     """A process whose first thread has ended looks dead, while its other threads go on."""
     return fields[_STATE] == b"Z" and int(fields[_THREADS]) <= 1
 
 
-def _signal(pid: int, fields: Fields, number: int) -> bool:
+def _signal(pid: int, fields: _Fields, number: int) -> bool:
     """Send a signal to exactly this process; return whether that is permitted."""
     import signal
 

@@ -2,14 +2,13 @@
 
 import base64
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any, cast
 
 from langgraph.store.base import Item
 
 from langgraph_filesystem.state.backends.objects.objects import Blob
 from langgraph_filesystem.state.errors import InvalidFiles, PathRefused
-from langgraph_filesystem.state.files import FileData, checked_update, file_bytes
+from langgraph_filesystem.state.files import FileData, checked_update, current_time, file_bytes
 from langgraph_filesystem.state.paths import normalize_path
 
 __all__ = ("blob_of", "item_value")
@@ -17,7 +16,7 @@ __all__ = ("blob_of", "item_value")
 
 def item_value(content: bytes, created_at: str | None = None) -> dict[str, Any]:
     """Return the value of a file: text as text, other bytes as base64."""
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    now = current_time()
     return {**_encoded(content), "created_at": created_at or now, "modified_at": now}
 
 
