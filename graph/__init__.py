@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from langgraph_filesystem.state.files import FileData, FileEdit, merge_files
     from langgraph_filesystem.state.schema import FilesystemState
     from langgraph_filesystem.state.workspace.composite import CompositeBackend
+    from langgraph_filesystem.state.workspace.overlay import OverlayBackend
     from langgraph_filesystem.state.workspace.permissions import FilesystemPermission, read_only
     from langgraph_filesystem.subgraph.filesystem_node import filesystem_node
     from langgraph_filesystem.subgraph.filesystem_tool import filesystem_tool
@@ -47,6 +48,7 @@ __all__ = (
     "FilesystemPermission",
     "FilesystemState",
     "LocalShellBackend",
+    "OverlayBackend",
     "RemoteBackend",
     "SandboxBackend",
     "SandboxUnavailable",
@@ -80,6 +82,7 @@ _HOMES = {
     "FilesystemPermission": "state.workspace.permissions",
     "FilesystemState": "state.schema",
     "LocalShellBackend": "state.backends.execution.shell",
+    "OverlayBackend": "state.workspace.overlay",
     "RemoteBackend": "state.backends.objects.remote",
     "SandboxBackend": "state.backends.execution.sandbox",
     "SandboxUnavailable": "state.backends.execution.sandbox",

@@ -21,7 +21,12 @@ from langgraph_filesystem.nodes.evict import after_evict, evict_node
 from langgraph_filesystem.nodes.operation import operation_node
 from langgraph_filesystem.nodes.prompt import where_commands_run
 from langgraph_filesystem.nodes.registry import Operation, chosen_operations, tool_schemas
-from langgraph_filesystem.nodes.router import RouterInput, dispatch_edge, router_node
+from langgraph_filesystem.nodes.router import (
+    OverlaidInput,
+    RouterInput,
+    dispatch_edge,
+    router_node,
+)
 from langgraph_filesystem.nodes.settings import Settings, TokenCounter
 from langgraph_filesystem.nodes.tools import tools_node
 from langgraph_filesystem.state.schema import Conversation, missing_channels
@@ -219,7 +224,8 @@ def add_nodes(
         builder.add_node(
             name,
             operation_node(operation, settings),
-            input_schema=RouterInput,
+            # A task gets nothing but what was sent to it; this declares the channel.
+            input_schema=OverlaidInput if settings.mounts.overlays else RouterInput,
             metadata=operation_metadata(operation),
         )
     if tools:

@@ -19,11 +19,11 @@ from langgraph_filesystem.nodes.answers import MAX_CHARACTERS, counted, valid
 from langgraph_filesystem.nodes.calls import unanswered
 from langgraph_filesystem.nodes.node import Edge, Node
 from langgraph_filesystem.nodes.once import Once
-from langgraph_filesystem.nodes.operation import open_workspace
+from langgraph_filesystem.nodes.operation import open_workspace, read_files
 from langgraph_filesystem.nodes.registry import Operation
 from langgraph_filesystem.nodes.settings import CHARACTERS_PER_TOKEN, Settings, offered_by
 from langgraph_filesystem.state.errors import FileExists, FilesystemError
-from langgraph_filesystem.state.files import FileData, ThreadFiles, current_time
+from langgraph_filesystem.state.files import FileData, current_time
 from langgraph_filesystem.state.io import attempt
 from langgraph_filesystem.state.langgraph_internals import read_channels
 from langgraph_filesystem.state.paths import is_within
@@ -62,9 +62,9 @@ def evict_node(built: Settings, operations: Mapping[str, Operation]) -> Node:
         if not large:
             return {}
         how = " or ".join(offered_by(ways, runtime).values())
-        channels = read_channels(config, "files", "seen")
-        once, files = Once(config), ThreadFiles(channels.get("files") or {})
-        workspace = open_workspace(settings, runtime, files, channels.get("seen"), once)
+        seen = read_channels(config, "seen").get("seen")
+        once, files = Once(config), read_files(config, settings)
+        workspace = open_workspace(settings, runtime, files, seen, once)
         name_of = _name_among_branches if once.is_nested else _name_of
         replaced = [
             await _evicted(message, name_of, workspace, once, settings, how) for message in large

@@ -21,7 +21,7 @@ from langgraph_filesystem.state.text import PathPart
 from langgraph_filesystem.state.workspace.seen import Seen
 from langgraph_filesystem.state.workspace.workspace import Limits, Workspace
 
-__all__ = ("calls_of_task", "open_workspace", "operation_node")
+__all__ = ("calls_of_task", "open_workspace", "operation_node", "read_files")
 
 
 def operation_node(operation: Operation, built: Settings) -> Node:
@@ -32,9 +32,9 @@ def operation_node(operation: Operation, built: Settings) -> Node:
         # `evict` needs the whole text of an answer that it moves to a file.
         is_evicted = not operation.is_bounded and settings.evict_over is not None
         limit = None if is_evicted else MAX_CHARACTERS
-        state = read_channels(config, "messages", "files", "seen")
+        state = read_channels(config, "messages", "seen")
         once = Once(config)
-        files = ThreadFiles(state.get("files") or {})
+        files = read_files(config, settings)
         workspace = open_workspace(settings, runtime, files, state.get("seen"), once)
         answers: list[ToolMessage] = []
         for call in calls_of_task(task, state["messages"]):
@@ -73,6 +73,14 @@ def open_workspace(
         before_effect=once.ready,
         permissions=settings.permissions,
     )
+
+
+def read_files(config: RunnableConfig, settings: Settings) -> ThreadFiles:
+    """Return the files of the thread, with what it changed in overlays if there are any."""
+    names = ["files", "overlay"] if settings.mounts.overlays else ["files"]
+    state = read_channels(config, *names)
+    overlay = (state.get("overlay") or {}) if settings.mounts.overlays else None
+    return ThreadFiles(state.get("files") or {}, overlay)
 
 
 def calls_of_task(task: dict[str, Any], messages: list[Any]) -> list[Call]:

@@ -6,7 +6,7 @@ Calls that can't affect each other run in parallel; the others wait for the next
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NotRequired
+from typing import Annotated, Any, NotRequired
 
 from langchain_core.messages import AnyMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -19,11 +19,13 @@ from langgraph_filesystem.nodes.calls import Call, last_ai_message, open_calls, 
 from langgraph_filesystem.nodes.node import Edge, Node
 from langgraph_filesystem.nodes.registry import Operation
 from langgraph_filesystem.nodes.settings import Settings, offered_by
+from langgraph_filesystem.state.channels import OverlayChannel
+from langgraph_filesystem.state.entries import OverlayEntry
 from langgraph_filesystem.state.errors import FilesystemError, InvalidCall
 from langgraph_filesystem.state.paths import is_within, overlaps
 from langgraph_filesystem.state.schema import Route
 
-__all__ = ("RouterInput", "dispatch_edge", "router_node")
+__all__ = ("OverlaidInput", "RouterInput", "dispatch_edge", "router_node")
 
 
 class RouterInput(TypedDict):
@@ -31,6 +33,12 @@ class RouterInput(TypedDict):
 
     messages: list[AnyMessage]
     routes: NotRequired[list[Route]]
+
+
+class OverlaidInput(RouterInput):
+    """The same in a graph with an overlay mount: gives the graph the channel `overlay`."""
+
+    overlay: NotRequired[Annotated[dict[str, OverlayEntry], OverlayChannel()]]
 
 
 def router_node(

@@ -5,6 +5,7 @@
 '/memories'
 """
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from langgraph_filesystem.state.files import CONFLICTS, ThreadFiles
 from langgraph_filesystem.state.paths import ancestors, is_within, normalize_path
 from langgraph_filesystem.state.text import PathPart
 
-__all__ = ("Composed", "Mount", "Mountable", "Mounts", "open_store")
+__all__ = ("Composed", "Mount", "Mountable", "Mounts", "Overlaid", "open_store")
 
 
 _STORE_METHODS = {"upload_files": "put", "download_files": "fetch"}
@@ -63,6 +64,11 @@ class Mount:
         """Whether changes take effect outside the state, or may."""
         return self.capabilities is None or not self.capabilities.in_state
 
+    @property
+    def overlay(self) -> "Overlaid | None":
+        """The backend, if it is an overlay over another one."""
+        return self.backend if isinstance(self.backend, Overlaid) else None
+
     def inner(self, path: str) -> str:
         """Return the backend's name for a path of the graph."""
         return path if self.prefix == "/" else path[len(self.prefix) :] or "/"
@@ -88,6 +94,14 @@ class Alias(NamedTuple):
     def resolve(self, path: str) -> str:
         """Return the path of the graph for a path that a command printed."""
         return self.mount.outer(path[len(self.path) :] or "/")
+
+
+class Overlaid(PublicMethods):
+    """A backend that keeps changes of another one in the thread."""
+
+    @abstractmethod
+    def open_lower(self, context: MountContext) -> FileStore:
+        """Return the store of the backend below, for one run of a node."""
 
 
 class Composed:
@@ -147,6 +161,11 @@ class Mounts:
     def directories(self) -> frozenset[str]:
         """The paths above mount points, without `/`: directories, whatever a backend has there."""
         return frozenset(above for mount in self.all for above in ancestors(mount.prefix))
+
+    @cached_property
+    def overlays(self) -> tuple[Mount, ...]:
+        """The mounts whose changes wait in the thread."""
+        return tuple(mount for mount in self.all if mount.overlay is not None)
 
     @property
     def reach_outside(self) -> bool:

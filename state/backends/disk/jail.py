@@ -188,6 +188,24 @@ class Jail:
         """Return the status of a path; of a link, not of its target."""
         return self._lstat(path)
 
+    @_explained
+    def first_link(self, path: str) -> tuple[str, str] | None:
+        """Return the first link on a path and the path, still to be resolved, that it leads to."""
+        above, handle = "/", os.dup(self.root)
+        try:
+            for name in path.split("/")[1:]:
+                target = _read_link(handle, name)
+                if target is not None:
+                    return f"{above.rstrip('/')}/{name}", self._linked_path(above, target)
+                opened = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=handle)
+                os.close(handle)
+                above, handle = f"{above.rstrip('/')}/{name}", opened
+        except (FileNotFoundError, NotADirectoryError):
+            pass  # the path ends here, or is a file
+        finally:
+            os.close(handle)
+        return None
+
     @contextlib.contextmanager
     def scandir(self, path: str) -> Iterator[Iterator["os.DirEntry[str]"]]:
         """Iterate over the entries of a directory, which is open meanwhile."""

@@ -44,11 +44,15 @@ def find_files(
     deadline = time.monotonic() + time_limit
     matches: list[FileInfo] = []
     result = GlobResult(matches=matches)
-    for found in walk(jail, top, Glob(pattern), left_out, deadline, links=True):
+    links: set[str] = set()
+    for found in walk(jail, top, Glob(pattern), left_out, deadline, links=links):
         if len(matches) >= _MAX_FOUND:
             result.truncated = True
             break
         matches.append({"path": found, "is_dir": False})
+        if found in links:
+            matches[-1]["is_link"] = True
+    result.other_links = sorted(links.difference(match["path"] for match in matches))
     result.truncated = result.truncated or left_out.is_late
     result.note = left_out.note()
     return result
@@ -61,11 +65,12 @@ def walk(
     left_out: "LeftOut",
     deadline: float,
     *,
-    links: bool = False,
+    links: set[str] | None = None,
 ) -> Iterator[str]:
     """Yield the paths of the files below a directory that match, sorted.
 
-    With `links`, a link to a file inside is found under its own name.
+    With a set of `links`, which gets all that match, a link to a file inside is found under its
+    own name.
     """
     top = top.rstrip("/") + "/"
     # In reverse order, because the last one is taken next. Paths of directories end in `/`, so that
@@ -100,7 +105,9 @@ def can_name(jail: Jail, path: str) -> bool:
     return (is_plain and len(path) < MAX_PATH_BYTES) or jail.can_name(path)
 
 
-def _list(jail: Jail, directory: str, top: str, glob: Glob | None, links: bool) -> list[str]:
+def _list(
+    jail: Jail, directory: str, top: str, glob: Glob | None, links: set[str] | None
+) -> list[str]:
     found: list[str] = []
     relative = directory[len(top) :]
     here = directory[:-1] or "/"
@@ -114,11 +121,11 @@ def _list(jail: Jail, directory: str, top: str, glob: Glob | None, links: bool) 
                     if glob is None or glob.may_match_below(relative + name):
                         found.append(f"{directory}{name}/")
                 elif glob is None or glob.matches(relative + name):
-                    is_link = links and entry.is_symlink()
-                    if entry.is_file(follow_symlinks=False) or (
-                        is_link and _leads_to_file(jail, directory + name)
-                    ):
+                    if entry.is_file(follow_symlinks=False):
                         found.append(directory + name)
+                    elif links is not None and entry.is_symlink():
+                        links.add(directory + name)
+                        found += [directory + name] * _leads_to_file(jail, directory + name)
     except OSError as error:
         raise jail.explain(here, error) from None
     found.sort(reverse=True)
