@@ -128,8 +128,8 @@ class Page:
             self._decoder.decode(b"", final=True)  # half a character at the end is not text
             if self._line == self._window.offset and self._ends_within_line:
                 self._check_skipped()
-        text = self._cut()
-        lines, rest = text.count("\n"), len(text) - (text.rfind("\n") + 1)
+        text, lines = "".join(self._parts), self._lines
+        rest = len(text) - (text.rfind("\n") + 1)
         column = rest if lines else rest + self._window.column
         end = Position(self._line + lines, column, self._byte + len(text.encode()))
         last = end.line + (rest > 0)
@@ -161,8 +161,16 @@ class Page:
     def _add(self, text: str) -> None:
         if self._to_skip and text:
             text = self._skip_characters(text)
+        left = self._window.limit - self._lines
+        rows = text.split("\n", min(left, len(text)))
+        if len(rows) > left:
+            text = text[: len(text) - len(rows[-1])]
+        room = self._window.characters - self._characters
+        if len(text) > room:
+            text = text[:room]
+            rows = text.split("\n")
         self._parts.append(text)
-        self._lines += text.count("\n")
+        self._lines += len(rows) - 1
         self._characters += len(text)
 
     def _skip_characters(self, text: str) -> str:
@@ -182,12 +190,6 @@ class Page:
             length = self._window.column - self._to_skip
             line = self._window.offset + 1
             raise ColumnPastEnd(self._path, line, length, self._window.column)
-
-    def _cut(self) -> str:
-        text = "".join(self._parts)
-        if self._lines >= self._window.limit:
-            text = text[: len(text) - len(text.split("\n", self._window.limit)[-1])]
-        return text[: self._window.characters]
 
     def _too_far(self) -> FilesystemError:
         column = self._window.column - self._to_skip
