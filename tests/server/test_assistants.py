@@ -11,7 +11,7 @@ from langgraph_filesystem.deploy import AgentContext
 from tests.server.driving import assistant, new_thread, run, typed
 from tests.server.serving import Server
 
-FIELDS = ["model", "system_prompt", "evict_over", "operations", "root", "user_id"]
+FIELDS = ["model", "system_prompt", "evict_over", "operations", "todos", "root", "user_id"]
 
 
 async def test_studio_is_told_what_can_be_chosen(client: LangGraphClient) -> None:
@@ -68,6 +68,17 @@ async def test_a_run_may_choose_differently_from_its_assistant(client: LangGraph
     given = {"operations": ["write_file"]}
     state = await run(client, thread, "write_file /a.txt x", reader, context=given)
     assert "/a.txt" in state["files"]
+
+
+async def test_an_assistant_keeps_a_list_of_steps_unless_it_is_told_not_to(
+    client: LangGraphClient,
+) -> None:
+    command = """write_todos '[{"content": "plan", "status": "pending"}]'"""
+    state = await run(client, await new_thread(client), command)
+    assert state["todos"] == [{"content": "plan", "status": "pending"}]
+    without = await made(client, todos=False)
+    refused = await run(client, await new_thread(client), command, without)
+    assert "there is no command `write_todos`" in refused["messages"][-1]["content"]
 
 
 async def test_an_operation_that_was_not_allowed_is_refused_if_it_is_called(
