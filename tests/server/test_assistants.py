@@ -41,6 +41,7 @@ async def test_two_assistants_of_one_graph_differ(client: LangGraphClient) -> No
         model="openai:gpt-pirate",
         system_prompt="Talk like a pirate.",
         operations=["ls", "read_file"],
+        todos=False,
     )
     poet = await made(client, model="openai:gpt-poet", system_prompt="Answer in verse.")
 
@@ -92,7 +93,7 @@ async def test_an_operation_that_was_not_allowed_is_refused_if_it_is_called(
     state: Any = await client.runs.wait(thread, reader, input=None)
     [answer] = [m for m in state["messages"] if m["type"] == "tool"]
     assert answer["status"] == "error"
-    assert "There are: ls." in answer["content"]
+    assert "There are: ls, write_todos." in answer["content"]
     assert state.get("files", {}) == {}
 
 
