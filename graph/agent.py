@@ -35,6 +35,7 @@ from langgraph_filesystem.state.schema import (
     public_schema,
 )
 from langgraph_filesystem.state.workspace.mounts import Mountable, Mounts
+from langgraph_filesystem.state.workspace.permissions import FilesystemPermission, Permissions
 
 __all__ = ("create_filesystem_agent",)
 
@@ -48,6 +49,7 @@ def create_filesystem_agent(
     operations: Iterable[str] | None = None,
     evict_over: int | None = 20_000,
     token_counter: TokenCounter | None = None,
+    permissions: Iterable[FilesystemPermission] = (),
     todos: bool = False,
     system_prompt: str | SystemMessage | None = None,
     tool_descriptions: Mapping[str, str] | None = None,
@@ -74,6 +76,8 @@ def create_filesystem_agent(
         operations: Names of the operations to offer; by default every one that can work.
         evict_over: Tokens over which a message is moved to a file; `None` turns that off.
         token_counter: Counts the tokens of messages; by default four characters are one.
+        permissions: Rules about which operations may work on which paths; the first that covers a
+            path decides, and what no rule covers is allowed.
         todos: Let the model keep a list of its steps, in the channel `todos`.
         system_prompt: Your instructions; what there is to know about files is put behind them.
         tool_descriptions: Descriptions of your own for operations, by name.
@@ -92,7 +96,12 @@ def create_filesystem_agent(
         name: The name of the graph, for parents and traces.
     """
     settings = Settings(
-        Mounts(mounts), evict_over, token_counter, read_before_edit, max_execute_timeout
+        mounts=Mounts(mounts),
+        evict_over=evict_over,
+        token_counter=token_counter,
+        read_before_edit=read_before_edit,
+        max_execute_timeout=max_execute_timeout,
+        permissions=Permissions(permissions),
     )
     check_schema(state_schema)
     if system_prompt is not None and not isinstance(system_prompt, str | SystemMessage):

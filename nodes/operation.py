@@ -72,6 +72,7 @@ def open_workspace(
         seen=Seen(seen or {}, required=settings.read_before_edit),
         limits=Limits(settings.budget, settings.max_execute_timeout),
         before_effect=once.ready,
+        permissions=settings.permissions,
     )
 
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from langgraph_filesystem.nodes.answers import MAX_CHARACTERS
 from langgraph_filesystem.state.workspace.mounts import Mounts
+from langgraph_filesystem.state.workspace.permissions import Permissions
 
 __all__ = (
     "CHARACTERS_PER_TOKEN",
@@ -125,6 +126,7 @@ class Settings:
     token_counter: TokenCounter | None = None
     read_before_edit: bool = True
     max_execute_timeout: int = 3_600
+    permissions: Permissions = field(default_factory=Permissions)
 
     def __post_init__(self) -> None:
         if self.evict_over is not None and not _is_count(self.evict_over):
