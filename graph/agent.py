@@ -1,7 +1,7 @@
 """`create_filesystem_agent`: the whole graph from one call."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NotRequired
+from typing import Any, NotRequired, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import SystemMessage
@@ -24,15 +24,18 @@ from langgraph_filesystem.guard import guarded
 from langgraph_filesystem.labels import add_labelled_edges, node_metadata
 from langgraph_filesystem.nodes.model import Models, after_model, load_model, model_node
 from langgraph_filesystem.nodes.prepare import prepare_node
+from langgraph_filesystem.nodes.registry import WRITE_TODOS
 from langgraph_filesystem.nodes.respond import respond_node, response_type
 from langgraph_filesystem.nodes.settings import Settings, TokenCounter
 from langgraph_filesystem.state.schema import (
     Conversation,
     FilesystemState,
+    Todos,
     extended_schema,
     public_schema,
 )
 from langgraph_filesystem.state.workspace.mounts import Mountable, Mounts
+from langgraph_filesystem.state.workspace.permissions import FilesystemPermission, Permissions
 
 __all__ = ("create_filesystem_agent",)
 
@@ -46,6 +49,8 @@ def create_filesystem_agent(
     operations: Iterable[str] | None = None,
     evict_over: int | None = 20_000,
     token_counter: TokenCounter | None = None,
+    permissions: Iterable[FilesystemPermission] = (),
+    todos: bool = False,
     system_prompt: str | SystemMessage | None = None,
     tool_descriptions: Mapping[str, str] | None = None,
     max_execute_timeout: int = 3_600,
@@ -71,6 +76,9 @@ def create_filesystem_agent(
         operations: Names of the operations to offer; by default every one that can work.
         evict_over: Tokens over which a message is moved to a file; `None` turns that off.
         token_counter: Counts the tokens of messages; by default four characters are one.
+        permissions: Rules about which operations may work on which paths; the first that covers a
+            path decides, and what no rule covers is allowed.
+        todos: Let the model keep a list of its steps, in the channel `todos`.
         system_prompt: Your instructions; what there is to know about files is put behind them.
         tool_descriptions: Descriptions of your own for operations, by name.
         max_execute_timeout: The longest timeout, in seconds, that a command may ask for.
@@ -88,16 +96,23 @@ def create_filesystem_agent(
         name: The name of the graph, for parents and traces.
     """
     settings = Settings(
-        Mounts(mounts), evict_over, token_counter, read_before_edit, max_execute_timeout
+        mounts=Mounts(mounts),
+        evict_over=evict_over,
+        token_counter=token_counter,
+        read_before_edit=read_before_edit,
+        max_execute_timeout=max_execute_timeout,
+        permissions=Permissions(permissions),
     )
     check_schema(state_schema)
     if system_prompt is not None and not isinstance(system_prompt, str | SystemMessage):
         raise ValueError(f"`system_prompt` must be text or a SystemMessage, not {system_prompt!r}.")
     models, own_tools = Models(load_model(model)), as_tools(tools or ())
     chosen = working_operations(operations, settings)
+    if todos:
+        chosen["write_todos"] = WRITE_TODOS
     descriptions = checked_descriptions(tool_descriptions, chosen)
     end = "respond" if response_format is not None else END
-    builder = _builder(state_schema, context_schema, response_format)
+    builder = _builder(state_schema, context_schema, response_format, todos)
     builder.add_node(
         "prepare",
         prepare_node(models, chosen),
@@ -144,9 +159,18 @@ def create_filesystem_agent(
 
 
 def _builder(
-    state_schema: type[Any], context_schema: type[Any] | None, response_format: Any
+    state_schema: type[Any], context_schema: type[Any] | None, response_format: Any, todos: bool
 ) -> StateGraph[Any, Any, Any, Any]:
     """Return a builder whose input and output leave out what the graph keeps for itself."""
+    if not isinstance(todos, bool):
+        raise ValueError(f"`todos` must be True or False, not {todos!r}.")
+    if todos:
+        if "todos" in get_type_hints(state_schema):
+            raise ValueError(
+                f"The state schema {state_schema.__name__} has a key `todos` of its own. With "
+                "`todos=True` the graph adds that key: leave it out of the schema."
+            )
+        state_schema = extended_schema(state_schema, todos=Todos)
     given, more = public_schema(state_schema, "Input"), {}
     if response_format is not None:
         more = {"structured_response": NotRequired[response_type(response_format)]}
