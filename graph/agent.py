@@ -22,7 +22,13 @@ from langgraph_filesystem.builder import (
 )
 from langgraph_filesystem.guard import guarded
 from langgraph_filesystem.labels import add_labelled_edges, node_metadata
-from langgraph_filesystem.nodes.model import Models, after_model, load_model, model_node
+from langgraph_filesystem.nodes.model import (
+    Models,
+    Requests,
+    after_model,
+    load_model,
+    model_node,
+)
 from langgraph_filesystem.nodes.prepare import prepare_node
 from langgraph_filesystem.nodes.registry import WRITE_TODOS
 from langgraph_filesystem.nodes.respond import respond_node, response_type
@@ -111,6 +117,14 @@ def create_filesystem_agent(
     if todos:
         chosen["write_todos"] = WRITE_TODOS
     descriptions = checked_descriptions(tool_descriptions, chosen)
+    requests = Requests(
+        models,
+        chosen,
+        own_tools,
+        settings,
+        system_prompt=system_prompt,
+        descriptions=descriptions,
+    )
     end = "respond" if response_format is not None else END
     builder = _builder(state_schema, context_schema, response_format, todos)
     builder.add_node(
@@ -122,14 +136,7 @@ def create_filesystem_agent(
     add_nodes(builder, chosen, own_tools, settings, then="model", end=end)
     builder.add_node(
         "model",
-        model_node(
-            models,
-            chosen,
-            own_tools,
-            settings,
-            system_prompt=system_prompt,
-            descriptions=descriptions,
-        ),
+        model_node(requests),
         input_schema=Conversation,
         metadata=node_metadata("model"),
     )
