@@ -64,7 +64,7 @@ def evict_node(built: Settings, operations: Mapping[str, Operation]) -> Node:
         return {"messages": replaced, **workspace.updates()}
 
     # It writes where the operations write, and every graph with a filesystem has it.
-    return Node("evict", act, reaches_outside=built.mounts.reach_outside)
+    return Node("evict", act, mounts=built.mounts)
 
 
 def after_evict(then: str, end: str, return_direct: Collection[str] = ()) -> Edge:

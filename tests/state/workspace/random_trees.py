@@ -93,3 +93,18 @@ def tree_of(root: Path) -> dict[str, tuple[Any, ...]]:
         else:
             found[name] = ("file", oct(stat.S_IMODE(status.st_mode)), place.read_bytes())
     return found
+
+
+def plant(root: Path, tree: dict[str, tuple[Any, ...]]) -> None:
+    """Make a tree again."""
+    for name, (kind, what, *content) in tree.items():
+        if kind == "directory":
+            (root / name).mkdir()
+        elif kind == "link":
+            (root / name).symlink_to(what)
+        else:
+            (root / name).write_bytes(content[0])
+            (root / name).chmod(int(what, 8))
+    for name, (kind, what, *_) in tree.items():
+        if kind == "directory":
+            (root / name).chmod(int(what, 8))
