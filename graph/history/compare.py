@@ -150,8 +150,9 @@ async def _old(state: StateSnapshot, before: Tree, after: Tree, path: str) -> Ve
     entry = after.entries.get(path)
     base = None if entry is None else entry.get("base")
     found = await before.version(path)
-    is_same = found is not None and (found.kind != "file" or digest_of(found.content) == base)
-    return found if is_same else None
+    if found is None or found.kind != "file" or found == await after.version(path):
+        return found
+    return found if digest_of(found.content) == base else None
 
 
 def _author(state: StateSnapshot, newer: StateSnapshot, path: str) -> tuple[str, str | None]:

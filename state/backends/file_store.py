@@ -319,7 +319,8 @@ class FileStore(ABC):
         """
         if await self.fingerprint(path) != before:
             raise FileChanged(path)
-        if before is not None and (new is None or new.kind != "file"):
+        is_file_now = before is not None and not before.startswith("tree:")
+        if before is not None and not (is_file_now and new is not None and new.kind == "file"):
             await self.delete(path)
         if new is not None and new.kind == "link":
             raise Unsupported(PathPart(path), ": the backend has no symbolic links.")

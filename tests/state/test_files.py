@@ -27,6 +27,11 @@ spellings = st.sampled_from(
     ["/a", "a", "//a", "/a/", "./a", "\\a", "/b", "b", "/d/c", "d\\c", "/foo..bar.txt", "/d/~x"]
 )
 normal = st.sampled_from(["/a", "/b", "/d/c"])
+text_files = st.fixed_dictionaries(
+    {"content": contents},
+    optional={"encoding": st.just("utf-8"), "created_at": times, "modified_at": times},
+)
+based = st.fixed_dictionaries({"content": contents, "encoding": st.just("utf-8")})
 edits = st.builds(
     lambda edits, more: {"edits": edits, **more},
     st.lists(
@@ -35,11 +40,7 @@ edits = st.builds(
         ),
         max_size=3,
     ),
-    st.fixed_dictionaries({}, optional={"modified_at": times}),
-)
-text_files = st.fixed_dictionaries(
-    {"content": contents},
-    optional={"encoding": st.just("utf-8"), "created_at": times, "modified_at": times},
+    st.fixed_dictionaries({}, optional={"modified_at": times, "base": based}),
 )
 binary_files = st.fixed_dictionaries(
     {"content": st.sampled_from(["", "YQ==", "/+8="]), "encoding": st.just("base64")},
@@ -90,6 +91,20 @@ def test_writes_that_are_replayed_from_json_merge_the_same(
     assert merge_files(left, json.loads(json.dumps(xs))) == merge_files(left, xs)
 
 
+def test_the_first_edit_of_a_file_that_is_not_there_brings_the_file() -> None:
+    def edited(old: str, new: str) -> Any:
+        edit = {"old": old, "new": new, "replace_all": False}
+        return {"/a": {"edits": [edit], "base": {"content": "one two"}}}
+
+    one, two = edited("one", "1"), edited("two", "2")
+    assert merge_files({}, [one, two])["/a"]["content"] == "1 2"
+    assert merge_files({"/a": {"content": "one"}}, [one])["/a"]["content"] == "1"
+    assert merge_files({}, [merge_updates(one, two)])["/a"]["content"] == "1 2"
+    assert merge_files({}, [merge_updates({"/a": None}, one)])["/a"]["content"] == "1 two"
+    with pytest.raises(InvalidFiles, match="must be a file"):
+        merge_files({}, [{"/a": {"edits": [], "base": None}}])
+
+
 def conflicts(files: Files) -> dict[str, str]:
     return {path: file["content"] for path, file in files.items() if "/conflicts/" in path}
 
@@ -124,7 +139,7 @@ backend_updates: st.SearchStrategy[Any] = st.dictionaries(
                 **more,
             },
             st.lists(st.tuples(contents, contents, st.booleans()), max_size=3),
-            st.fixed_dictionaries({}, optional={"modified_at": times}),
+            st.fixed_dictionaries({}, optional={"modified_at": times, "base": based}),
         ),
     ),
     max_size=3,
