@@ -1,7 +1,7 @@
 """`create_filesystem_agent`: the whole graph from one call."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NotRequired
+from typing import Any, NotRequired, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import SystemMessage
@@ -22,10 +22,12 @@ from langgraph_filesystem.builder import (
 )
 from langgraph_filesystem.guard import guarded
 from langgraph_filesystem.labels import add_labelled_edges, node_metadata
+from langgraph_filesystem.nodes.memory import Memory
 from langgraph_filesystem.nodes.model import Models, after_model, load_model, model_node
 from langgraph_filesystem.nodes.prepare import prepare_node
 from langgraph_filesystem.nodes.respond import respond_node, response_type
 from langgraph_filesystem.nodes.settings import Settings, TokenCounter
+from langgraph_filesystem.nodes.skills import Skills
 from langgraph_filesystem.state.schema import (
     Conversation,
     FilesystemState,
@@ -46,6 +48,8 @@ def create_filesystem_agent(
     operations: Iterable[str] | None = None,
     evict_over: int | None = 20_000,
     token_counter: TokenCounter | None = None,
+    memory: Sequence[str] = (),
+    skills: Sequence[str] = (),
     system_prompt: str | SystemMessage | None = None,
     tool_descriptions: Mapping[str, str] | None = None,
     max_execute_timeout: int = 3_600,
@@ -71,6 +75,10 @@ def create_filesystem_agent(
         operations: Names of the operations to offer; by default every one that can work.
         evict_over: Tokens over which a message is moved to a file; `None` turns that off.
         token_counter: Counts the tokens of messages; by default four characters are one.
+        memory: Files that the model is always told, such as `/memories/AGENTS.md`; it keeps there
+            what it learns.
+        skills: Directories with skills, such as `/skills/`: the model is told what each is for, and
+            reads it when a task fits. Of two with one name, the later one counts.
         system_prompt: Your instructions; what there is to know about files is put behind them.
         tool_descriptions: Descriptions of your own for operations, by name.
         max_execute_timeout: The longest timeout, in seconds, that a command may ask for.
@@ -97,10 +105,13 @@ def create_filesystem_agent(
     chosen = working_operations(operations, settings)
     descriptions = checked_descriptions(tool_descriptions, chosen)
     end = "respond" if response_format is not None else END
-    builder = _builder(state_schema, context_schema, response_format)
+    remembered, known_skills = Memory(memory, settings), Skills(skills, settings, chosen)
+    loaded = [part for part in (remembered, known_skills) if part.paths]
+    private = {part.channel: part.hint for part in loaded}
+    builder = _builder(state_schema, context_schema, response_format, private)
     builder.add_node(
         "prepare",
-        prepare_node(models, chosen),
+        prepare_node(models, chosen, loaded),
         input_schema=Conversation,
         metadata=node_metadata("prepare"),
     )
@@ -114,6 +125,8 @@ def create_filesystem_agent(
             settings,
             system_prompt=system_prompt,
             descriptions=descriptions,
+            memory=remembered if remembered.paths else None,
+            skills=known_skills if known_skills.paths else None,
         ),
         input_schema=Conversation,
         metadata=node_metadata("model"),
@@ -144,14 +157,22 @@ def create_filesystem_agent(
 
 
 def _builder(
-    state_schema: type[Any], context_schema: type[Any] | None, response_format: Any
+    state_schema: type[Any],
+    context_schema: type[Any] | None,
+    response_format: Any,
+    private: Mapping[str, Any],
 ) -> StateGraph[Any, Any, Any, Any]:
     """Return a builder whose input and output leave out what the graph keeps for itself."""
     given, more = public_schema(state_schema, "Input"), {}
+    if taken := private.keys() & get_type_hints(state_schema).keys():
+        raise ValueError(
+            f"The state schema {state_schema.__name__} has a key {', '.join(sorted(taken))}, which "
+            "the agent needs for itself. Rename it in your schema."
+        )
     if response_format is not None:
         more = {"structured_response": NotRequired[response_type(response_format)]}
     return StateGraph(
-        extended_schema(state_schema, **more) if more else state_schema,
+        extended_schema(state_schema, **more, **private) if more or private else state_schema,
         context_schema=context_schema,
         input_schema=given,
         output_schema=public_schema(state_schema, "Output", **more),

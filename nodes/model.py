@@ -14,6 +14,7 @@ from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.answers import valid
 from langgraph_filesystem.nodes.calls import answer_id, calls_something
+from langgraph_filesystem.nodes.memory import Memory, may_have_changed
 from langgraph_filesystem.nodes.node import Edge, Node, invoke
 from langgraph_filesystem.nodes.prompt import (
     CONFLICTS_SECTION,
@@ -22,6 +23,7 @@ from langgraph_filesystem.nodes.prompt import (
 )
 from langgraph_filesystem.nodes.registry import Operation, tool_schemas
 from langgraph_filesystem.nodes.settings import Settings, chosen, offered_by
+from langgraph_filesystem.nodes.skills import Skills
 from langgraph_filesystem.state.backends.file_store import FileStore
 from langgraph_filesystem.state.errors import FilesystemError
 from langgraph_filesystem.state.files import CONFLICTS, Files, ThreadFiles
@@ -97,9 +99,12 @@ def model_node(
     *,
     system_prompt: str | SystemMessage | None = None,
     descriptions: Mapping[str, str] | None = None,
+    memory: Memory | None = None,
+    skills: Skills | None = None,
 ) -> Node:
     """Return the node that asks the model."""
     bound_models = _BoundModels(tools, settings, descriptions)
+    loaded = [part for part in (skills, memory) if part is not None]
     may_execute = _is_uncertain(operations, settings)
     files_only = {name: op for name, op in operations.items() if name != "execute"}
     # Binding converts every schema: it is done when the graph is built, not at each turn.
@@ -114,9 +119,15 @@ def model_node(
         prompt = choices.system_prompt or system_prompt
         bound = bound_models.get(choices.model, model, offered, prompt)
         messages = state["messages"]
-        system = _with_conflicts(bound.system, read_channels(config, "files").get("files"))
+        channels = read_channels(config, "files", *(part.channel for part in loaded))
+        updates: dict[str, Any] = {}
+        if memory is not None and may_have_changed(messages):
+            updates = await memory.updates(config, runtime)
+        told = {**channels, **updates}
+        sections = [part.section(told.get(part.channel), offered) for part in loaded]
+        system = _with_sections(bound.system, [*sections, _conflicts(channels.get("files"))])
         answer = await invoke(bound.model, [*system, *messages], config)
-        return {"messages": [_storable(answer, messages)]}
+        return {"messages": [_storable(answer, messages)], **updates}
 
     return Node("model", act)
 
@@ -172,14 +183,17 @@ class _BoundModels:
         return _BoundModel(bound, system)
 
 
-def _with_conflicts(system: SystemMessage | None, files: Files | None) -> list[AnyMessage]:
-    """Return the system message, which tells of edits that did not fit while there are any."""
-    if system is None:
-        return []
+def _with_sections(system: SystemMessage | None, sections: Sequence[str]) -> list[AnyMessage]:
+    """Return the system message with a content block for each section that says something."""
+    for section in sections:
+        system = system_message(system, section)
+    return [] if system is None else [system]
+
+
+def _conflicts(files: Files | None) -> str:
+    """Return the section about edits that did not fit, while there are any."""
     start = f"{CONFLICTS}/"
-    has_any = any(path.startswith(start) for path in files or ())
-    told = system_message(system, CONFLICTS_SECTION) if has_any else None
-    return [told or system]
+    return CONFLICTS_SECTION if any(path.startswith(start) for path in files or ()) else ""
 
 
 def after_model(end: str) -> Edge:
