@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from langgraph_filesystem.state.files import FileData, FileEdit, merge_files
     from langgraph_filesystem.state.schema import FilesystemState
     from langgraph_filesystem.state.workspace.composite import CompositeBackend
+    from langgraph_filesystem.state.workspace.permissions import FilesystemPermission, read_only
     from langgraph_filesystem.subgraph.filesystem_node import filesystem_node
     from langgraph_filesystem.subgraph.filesystem_tool import filesystem_tool
 
@@ -43,6 +44,7 @@ __all__ = (
     "FileEdit",
     "FilesystemBackend",
     "FilesystemError",
+    "FilesystemPermission",
     "FilesystemState",
     "LocalShellBackend",
     "RemoteBackend",
@@ -64,6 +66,7 @@ __all__ = (
     "open_postgres",
     "open_sqlite",
     "prune",
+    "read_only",
 )
 
 _HOMES = {
@@ -74,6 +77,7 @@ _HOMES = {
     "FileEdit": "state.files",
     "FilesystemBackend": "state.backends.disk.backend",
     "FilesystemError": "state.errors",
+    "FilesystemPermission": "state.workspace.permissions",
     "FilesystemState": "state.schema",
     "LocalShellBackend": "state.backends.execution.shell",
     "RemoteBackend": "state.backends.objects.remote",
@@ -95,6 +99,7 @@ _HOMES = {
     "open_postgres": "persistence.postgres",
     "open_sqlite": "persistence.sqlite",
     "prune": "persistence.prune",
+    "read_only": "state.workspace.permissions",
 }
 
 

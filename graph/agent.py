@@ -23,18 +23,27 @@ from langgraph_filesystem.builder import (
 from langgraph_filesystem.guard import guarded
 from langgraph_filesystem.labels import add_labelled_edges, node_metadata
 from langgraph_filesystem.nodes.memory import Memory
-from langgraph_filesystem.nodes.model import Models, after_model, load_model, model_node
+from langgraph_filesystem.nodes.model import (
+    Models,
+    Requests,
+    after_model,
+    load_model,
+    model_node,
+)
 from langgraph_filesystem.nodes.prepare import prepare_node
+from langgraph_filesystem.nodes.registry import WRITE_TODOS
 from langgraph_filesystem.nodes.respond import respond_node, response_type
 from langgraph_filesystem.nodes.settings import Settings, TokenCounter
 from langgraph_filesystem.nodes.skills import Skills
 from langgraph_filesystem.state.schema import (
     Conversation,
     FilesystemState,
+    Todos,
     extended_schema,
     public_schema,
 )
 from langgraph_filesystem.state.workspace.mounts import Mountable, Mounts
+from langgraph_filesystem.state.workspace.permissions import FilesystemPermission, Permissions
 
 __all__ = ("create_filesystem_agent",)
 
@@ -48,8 +57,10 @@ def create_filesystem_agent(
     operations: Iterable[str] | None = None,
     evict_over: int | None = 20_000,
     token_counter: TokenCounter | None = None,
+    permissions: Iterable[FilesystemPermission] = (),
     memory: Sequence[str] = (),
     skills: Sequence[str] = (),
+    todos: bool = False,
     system_prompt: str | SystemMessage | None = None,
     tool_descriptions: Mapping[str, str] | None = None,
     max_execute_timeout: int = 3_600,
@@ -75,10 +86,13 @@ def create_filesystem_agent(
         operations: Names of the operations to offer; by default every one that can work.
         evict_over: Tokens over which a message is moved to a file; `None` turns that off.
         token_counter: Counts the tokens of messages; by default four characters are one.
+        permissions: Rules about which operations may work on which paths; the first that covers a
+            path decides, and what no rule covers is allowed.
         memory: Files that the model is always told, such as `/memories/AGENTS.md`; it keeps there
             what it learns.
         skills: Directories with skills, such as `/skills/`: the model is told what each is for, and
             reads it when a task fits. Of two with one name, the later one counts.
+        todos: Let the model keep a list of its steps, in the channel `todos`.
         system_prompt: Your instructions; what there is to know about files is put behind them.
         tool_descriptions: Descriptions of your own for operations, by name.
         max_execute_timeout: The longest timeout, in seconds, that a command may ask for.
@@ -96,19 +110,35 @@ def create_filesystem_agent(
         name: The name of the graph, for parents and traces.
     """
     settings = Settings(
-        Mounts(mounts), evict_over, token_counter, read_before_edit, max_execute_timeout
+        mounts=Mounts(mounts),
+        evict_over=evict_over,
+        token_counter=token_counter,
+        read_before_edit=read_before_edit,
+        max_execute_timeout=max_execute_timeout,
+        permissions=Permissions(permissions),
     )
     check_schema(state_schema)
     if system_prompt is not None and not isinstance(system_prompt, str | SystemMessage):
         raise ValueError(f"`system_prompt` must be text or a SystemMessage, not {system_prompt!r}.")
     models, own_tools = Models(load_model(model)), as_tools(tools or ())
     chosen = working_operations(operations, settings)
+    if todos:
+        chosen["write_todos"] = WRITE_TODOS
     descriptions = checked_descriptions(tool_descriptions, chosen)
+    parts = Skills(skills, settings, chosen), Memory(memory, settings)
+    loaded = [part for part in parts if part.paths]
+    requests = Requests(
+        models,
+        chosen,
+        own_tools,
+        settings,
+        system_prompt=system_prompt,
+        descriptions=descriptions,
+        loaded=loaded,
+    )
     end = "respond" if response_format is not None else END
-    remembered, known_skills = Memory(memory, settings), Skills(skills, settings, chosen)
-    loaded = [part for part in (remembered, known_skills) if part.paths]
     private = {part.channel: part.hint for part in loaded}
-    builder = _builder(state_schema, context_schema, response_format, private)
+    builder = _builder(state_schema, context_schema, response_format, todos, private)
     builder.add_node(
         "prepare",
         prepare_node(models, chosen, loaded),
@@ -118,16 +148,7 @@ def create_filesystem_agent(
     add_nodes(builder, chosen, own_tools, settings, then="model", end=end)
     builder.add_node(
         "model",
-        model_node(
-            models,
-            chosen,
-            own_tools,
-            settings,
-            system_prompt=system_prompt,
-            descriptions=descriptions,
-            memory=remembered if remembered.paths else None,
-            skills=known_skills if known_skills.paths else None,
-        ),
+        model_node(requests),
         input_schema=Conversation,
         metadata=node_metadata("model"),
     )
@@ -160,15 +181,25 @@ def _builder(
     state_schema: type[Any],
     context_schema: type[Any] | None,
     response_format: Any,
+    todos: bool,
     private: Mapping[str, Any],
 ) -> StateGraph[Any, Any, Any, Any]:
     """Return a builder whose input and output leave out what the graph keeps for itself."""
-    given, more = public_schema(state_schema, "Input"), {}
+    if not isinstance(todos, bool):
+        raise ValueError(f"`todos` must be True or False, not {todos!r}.")
+    if todos:
+        if "todos" in get_type_hints(state_schema):
+            raise ValueError(
+                f"The state schema {state_schema.__name__} has a key `todos` of its own. With "
+                "`todos=True` the graph adds that key: leave it out of the schema."
+            )
+        state_schema = extended_schema(state_schema, todos=Todos)
     if taken := private.keys() & get_type_hints(state_schema).keys():
         raise ValueError(
             f"The state schema {state_schema.__name__} has a key {', '.join(sorted(taken))}, which "
             "the agent needs for itself. Rename it in your schema."
         )
+    given, more = public_schema(state_schema, "Input"), {}
     if response_format is not None:
         more = {"structured_response": NotRequired[response_type(response_format)]}
     return StateGraph(

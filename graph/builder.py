@@ -26,6 +26,7 @@ from langgraph_filesystem.nodes.settings import Settings, TokenCounter
 from langgraph_filesystem.nodes.tools import tools_node
 from langgraph_filesystem.state.schema import Conversation, missing_channels
 from langgraph_filesystem.state.workspace.mounts import Mountable, Mounts
+from langgraph_filesystem.state.workspace.permissions import FilesystemPermission, Permissions
 
 __all__ = ("add_filesystem", "filesystem_condition", "filesystem_tools")
 
@@ -72,6 +73,7 @@ def add_filesystem(
     operations: Iterable[str] | None = None,
     evict_over: int | None = 20_000,
     token_counter: TokenCounter | None = None,
+    permissions: Iterable[FilesystemPermission] = (),
     read_before_edit: bool = True,
     max_execute_timeout: int = 3_600,
 ) -> StateGraph[Any, Any, Any, Any]:
@@ -90,6 +92,8 @@ def add_filesystem(
         operations: Names of the operations to offer; by default every one that can work.
         evict_over: Tokens over which a message is moved to a file; `None` turns that off.
         token_counter: Counts the tokens of messages; by default four characters are one.
+        permissions: Rules about which operations may work on which paths; the first that covers a
+            path decides, and what no rule covers is allowed.
         read_before_edit: Refuse to change a file whose content the agent does not know.
         max_execute_timeout: The longest timeout, in seconds, that a command may ask for.
 
@@ -98,7 +102,12 @@ def add_filesystem(
         files before they are stored, and makes sure that effects outside the state happen once.
     """
     settings = Settings(
-        Mounts(mounts), evict_over, token_counter, read_before_edit, max_execute_timeout
+        mounts=Mounts(mounts),
+        evict_over=evict_over,
+        token_counter=token_counter,
+        read_before_edit=read_before_edit,
+        max_execute_timeout=max_execute_timeout,
+        permissions=Permissions(permissions),
     )
     return add_nodes(
         builder, working_operations(operations, settings), as_tools(tools), settings, then, end
@@ -177,7 +186,8 @@ def checked_descriptions(
 ) -> Mapping[str, str]:
     """Return the descriptions, or raise for one that no operation would ever show."""
     for name, text in (descriptions or {}).items():
-        chosen_operations([name])
+        if name not in operations:
+            chosen_operations([name])
         if not isinstance(text, str):
             raise ValueError(f"The description of {name!r} must be text, not {text!r}.")
     return {name: text for name, text in (descriptions or {}).items() if name in operations}

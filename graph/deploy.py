@@ -151,6 +151,7 @@ graph = create_filesystem_agent(
     # No mount of these runs commands; of one that is made for a run the builder can't know.
     operations=[name for name in OPERATIONS if name != "execute"],
     memory=["/memories/AGENTS.md"],
+    todos=True,
     context_schema=AgentContext,
     name="filesystem",
 )

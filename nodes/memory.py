@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 
 from langgraph_filesystem.nodes.answers import valid
 from langgraph_filesystem.nodes.calls import calls_of, last_ai_message
-from langgraph_filesystem.nodes.registry import OPERATIONS
+from langgraph_filesystem.nodes.registry import OPERATIONS, WRITE_TODOS
 from langgraph_filesystem.nodes.settings import Settings
 from langgraph_filesystem.state.backends.objects.objects import gather_limited
 from langgraph_filesystem.state.channels import StateChannel, latest
@@ -35,6 +35,11 @@ __all__ = ("Memory", "MemoryFile", "checked_paths", "may_have_changed", "shown_e
 _MAX_CHARACTERS = 40_000
 """Of one file, in every request to the model: about 10,000 tokens."""
 _ERROR_CHARACTERS = 500
+
+_READING = frozenset(
+    operation.name for operation in (*OPERATIONS.values(), WRITE_TODOS) if not operation.changes
+)
+"""Operations that change no file."""
 
 _INTRODUCTION = """\
 ## Memory
@@ -69,6 +74,7 @@ class Memory:
             raise ValueError(f"`memory` names files, but {directory!r} is a directory.")
         self.paths = [normalize_path(path) for path in given]
         self._mounts = settings.mounts
+        self._permissions = settings.permissions
 
     async def updates(self, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
         """Read the files, and return what that changes in the channels."""
@@ -90,9 +96,14 @@ class Memory:
         if not files:
             return ""
         parts = [_INTRODUCTION]
-        if names := [f"`{name}`" for name in ("edit_file", "write_file") if name in operations]:
-            parts.append(_KEEPING.format(" or ".join(names)))
+        if names := [name for name in ("edit_file", "write_file") if self._may(name, operations)]:
+            parts.append(_KEEPING.format(" or ".join(f"`{name}`" for name in names)))
         return "\n\n".join([*parts, *(_shown(*item, operations) for item in files.items())])
+
+    def _may(self, name: str, operations: Collection[str]) -> bool:
+        """Say whether the agent may use an operation on one of the files."""
+        denied = [self._permissions.mode(name, path) == "deny" for path in self.paths]
+        return name in operations and not all(denied)
 
 
 def checked_paths(keyword: str, paths: Iterable[str]) -> list[str]:
@@ -115,11 +126,10 @@ def checked_paths(keyword: str, paths: Iterable[str]) -> list[str]:
 def may_have_changed(messages: Sequence[AnyMessage]) -> bool:
     """Say whether the last AI message made a call that may have changed files.
 
-    Tools that are no operations may do anything.
+    A tool that is not an operation may do anything.
     """
     message, _ = last_ai_message(messages)
-    called = [call.name for call in calls_of(message)] if message else []
-    return any(name not in OPERATIONS or OPERATIONS[name].changes for name in called)
+    return message is not None and any(c.name not in _READING for c in calls_of(message))
 
 
 def shown_error(error: FilesystemError, path: str) -> str:

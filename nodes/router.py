@@ -120,7 +120,7 @@ class _Plan:
             self.rejections.append(error_reply(call, error))
             return
         node = call.name if call.name in self._operations else "tools"
-        key = (node, claims) if claims else call.position
+        key = (node, claims) if call.name in self._operations else call.position
         if _conflict(claims, self._waiting):
             self._waiting.update(dict.fromkeys(claims))
         elif key in self._tasks:

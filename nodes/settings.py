@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from langgraph_filesystem.nodes.answers import MAX_CHARACTERS
 from langgraph_filesystem.state.workspace.mounts import Mounts
+from langgraph_filesystem.state.workspace.permissions import Permissions
 
 __all__ = (
     "CHARACTERS_PER_TOKEN",
@@ -70,6 +71,14 @@ class Choices(BaseModel):
         json_schema_extra={"langgraph_nodes": ["router"]},
     )
 
+    todos: bool = Field(
+        default=True,
+        title="List of steps",
+        description="Let the model keep a list of its steps with `write_todos`, if the graph was "
+        "built with it.",
+        json_schema_extra={"langgraph_nodes": ["model"]},
+    )
+
     @field_validator("evict_over", mode="before")
     @classmethod
     def _no_boolean(cls, value: Any) -> Any:
@@ -90,10 +99,15 @@ def chosen(runtime: Runtime[Any]) -> Choices:
 
 def offered_by(operations: Mapping[str, T], runtime: Runtime[Any]) -> Mapping[str, T]:
     """Return the operations that the run may use."""
-    names = chosen(runtime).operations
-    if names is None:
+    choices = chosen(runtime)
+    names = choices.operations
+    if names is None and choices.todos:
         return operations
-    return {name: item for name, item in operations.items() if name in names}
+    return {
+        name: item
+        for name, item in operations.items()
+        if (choices.todos if name == "write_todos" else names is None or name in names)
+    }
 
 
 TokenCounter = Callable[[Iterable[Any]], int]
@@ -112,6 +126,7 @@ class Settings:
     token_counter: TokenCounter | None = None
     read_before_edit: bool = True
     max_execute_timeout: int = 3_600
+    permissions: Permissions = field(default_factory=Permissions)
 
     def __post_init__(self) -> None:
         if self.evict_over is not None and not _is_count(self.evict_over):

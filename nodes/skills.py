@@ -79,6 +79,7 @@ class Skills:
     ) -> None:
         self.paths = [normalize_path(path) for path in checked_paths("skills", sources)]
         self._mounts = settings.mounts
+        self._permissions = settings.permissions
         if self.paths and "read_file" not in operations:
             raise ValueError(
                 "`skills` are files that the agent reads: add `read_file` to `operations`."
@@ -87,8 +88,9 @@ class Skills:
     async def updates(self, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
         """Look for skills, and return what that changes in the channel."""
         state = read_channels(config, "files", self.channel)
-        # Without the permissions of the agent: whoever built the graph chose the directories.
-        workspace = Workspace(self._mounts, ThreadFiles(state.get("files") or {}), runtime)
+        files = ThreadFiles(state.get("files") or {})
+        # What the agent may not read is not offered.
+        workspace = Workspace(self._mounts, files, runtime, permissions=self._permissions)
         found = [skill for path in self.paths for skill in await _skills_in(workspace, path)]
         # A later skill replaces an earlier one with its name.
         usable = {skill["name"]: skill for skill in found if skill["description"]}

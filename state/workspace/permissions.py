@@ -60,7 +60,7 @@ class FilesystemPermission:
     def __post_init__(self) -> None:
         for name, value in (("operations", self.operations), ("paths", self.paths)):
             if isinstance(value, str) or not value:
-                raise ValueError(f"`{name}` of a permission must be a list, not {value!r}.")
+                raise ValueError(f"`{name}` of a permission must be a list of text, not {value!r}.")
         if unknown := [name for name in self.operations if name not in _KNOWN]:
             raise ValueError(
                 f"A permission can't name {', '.join(map(repr, unknown))}. There are: "
@@ -72,7 +72,7 @@ class FilesystemPermission:
                 f"{self.mode!r}."
             )
         for path in self.paths:
-            if not isinstance(path, str) or not path.startswith("/"):
+            if not str(path).startswith("/"):
                 raise ValueError(f"The path of a permission must begin with '/', not {path!r}.")
             try:
                 _patterns(path)

@@ -48,6 +48,7 @@ from langgraph_filesystem.state.text import Note, PathPart
 from langgraph_filesystem.state.workspace.lookup import find_files, find_lines, list_directory
 from langgraph_filesystem.state.workspace.mounts import Mount, Mounts, open_store
 from langgraph_filesystem.state.workspace.moving import move
+from langgraph_filesystem.state.workspace.permissions import Permissions
 from langgraph_filesystem.state.workspace.seen import Seen
 
 __all__ = ("EVICTED", "Limits", "Place", "Workspace")
@@ -105,6 +106,7 @@ class Workspace(FileStore):
         seen: Seen | None = None,
         limits: Limits | None = None,
         before_effect: Callable[[], Awaitable[None]] | None = None,
+        permissions: Permissions | None = None,
         prefix: str = "/",
     ) -> None:
         self._above = prefix.rstrip("/")
@@ -112,6 +114,7 @@ class Workspace(FileStore):
         self.files = files
         self.seen = seen or Seen()
         self.limits = limits or Limits()
+        self.permissions = permissions or Permissions()
         self.key: str | None = None
         """The key of the call that is being answered, for effects outside the state."""
         self.progress: Callable[[dict[str, Any]], None] = lambda _: None
