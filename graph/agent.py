@@ -84,7 +84,8 @@ def create_filesystem_agent(
         tool_descriptions: Descriptions of your own for operations, by name.
         max_execute_timeout: The longest timeout, in seconds, that a command may ask for.
         read_before_edit: Refuse to change a file whose content the agent does not know.
-        response_format: A schema, or a pair of prompt and schema, for `structured_response`.
+        response_format: The form of `structured_response`: a schema, a strategy of `langchain`, or a
+            pair of a prompt and one of these.
         state_schema: `FilesystemState`, or a schema of yours that extends it.
         context_schema: The schema of what is passed as `context` to a run. With `Choices`, or a
             schema that extends it, runs choose model, prompt, operations and eviction limit.
