@@ -22,7 +22,13 @@ from langgraph_filesystem.builder import (
 )
 from langgraph_filesystem.guard import guarded
 from langgraph_filesystem.labels import add_labelled_edges, node_metadata
-from langgraph_filesystem.nodes.model import Models, after_model, load_model, model_node
+from langgraph_filesystem.nodes.model import (
+    Models,
+    Requests,
+    after_model,
+    load_model,
+    model_node,
+)
 from langgraph_filesystem.nodes.prepare import prepare_node
 from langgraph_filesystem.nodes.registry import WRITE_TODOS
 from langgraph_filesystem.nodes.respond import respond_node, response_type
@@ -84,8 +90,8 @@ def create_filesystem_agent(
         tool_descriptions: Descriptions of your own for operations, by name.
         max_execute_timeout: The longest timeout, in seconds, that a command may ask for.
         read_before_edit: Refuse to change a file whose content the agent does not know.
-        response_format: The form of `structured_response`: a schema, a strategy of `langchain`, or a
-            pair of a prompt and one of these.
+        response_format: The form of `structured_response`: a schema, a strategy of `langchain`, or
+            a pair of a prompt and one of these.
         state_schema: `FilesystemState`, or a schema of yours that extends it.
         context_schema: The schema of what is passed as `context` to a run. With `Choices`, or a
             schema that extends it, runs choose model, prompt, operations and eviction limit.
@@ -113,6 +119,14 @@ def create_filesystem_agent(
     if todos:
         chosen["write_todos"] = WRITE_TODOS
     descriptions = checked_descriptions(tool_descriptions, chosen)
+    requests = Requests(
+        models,
+        chosen,
+        [*own_tools, *provided],
+        settings,
+        system_prompt=system_prompt,
+        descriptions=descriptions,
+    )
     end = "respond" if response_format is not None else END
     builder = _builder(state_schema, context_schema, response_format, todos)
     builder.add_node(
@@ -124,14 +138,7 @@ def create_filesystem_agent(
     add_nodes(builder, chosen, own_tools, settings, then="model", end=end)
     builder.add_node(
         "model",
-        model_node(
-            models,
-            chosen,
-            [*own_tools, *provided],
-            settings,
-            system_prompt=system_prompt,
-            descriptions=descriptions,
-        ),
+        model_node(requests),
         input_schema=Conversation,
         metadata=node_metadata("model"),
     )

@@ -12,6 +12,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from typing_extensions import is_typeddict
 
 from langgraph_filesystem.nodes.answers import bounded
+from langgraph_filesystem.nodes.content import profile_of, sent
 from langgraph_filesystem.nodes.model import Models
 from langgraph_filesystem.nodes.node import Node, invoke
 from langgraph_filesystem.nodes.settings import chosen
@@ -75,13 +76,13 @@ def respond_node(models: Models, response_format: Any) -> Node:
     default = form.ask(models.default)
 
     async def act(state: Any, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
-        structured = default
-        if name := chosen(runtime).model:
-            structured = form.ask(await models.get(name))
+        model = await models.get(chosen(runtime).model)
+        structured = default if model is models.default else form.ask(model)
+        conversation = sent(state["messages"], profile_of(model))
         system = [SystemMessage(form.prompt)] if form.prompt else []
         request = _REQUEST
         for left in reversed(range(form.tries)):
-            messages = [*system, *state["messages"], HumanMessage(request)]
+            messages = [*system, *conversation, HumanMessage(request)]
             try:
                 answer = form.read(await invoke(structured, messages, config))
             except (OutputParserException, ValidationError) as error:
