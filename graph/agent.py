@@ -22,6 +22,7 @@ from langgraph_filesystem.builder import (
 )
 from langgraph_filesystem.guard import guarded
 from langgraph_filesystem.labels import add_labelled_edges, node_metadata
+from langgraph_filesystem.nodes.memory import Memory
 from langgraph_filesystem.nodes.model import (
     Models,
     Requests,
@@ -33,6 +34,7 @@ from langgraph_filesystem.nodes.prepare import prepare_node
 from langgraph_filesystem.nodes.registry import WRITE_TODOS
 from langgraph_filesystem.nodes.respond import respond_node, response_type
 from langgraph_filesystem.nodes.settings import Settings, TokenCounter
+from langgraph_filesystem.nodes.skills import Skills
 from langgraph_filesystem.state.schema import (
     Conversation,
     FilesystemState,
@@ -56,6 +58,8 @@ def create_filesystem_agent(
     evict_over: int | None = 20_000,
     token_counter: TokenCounter | None = None,
     permissions: Iterable[FilesystemPermission] = (),
+    memory: Sequence[str] = (),
+    skills: Sequence[str] = (),
     todos: bool = False,
     system_prompt: str | SystemMessage | None = None,
     tool_descriptions: Mapping[str, str] | None = None,
@@ -85,6 +89,10 @@ def create_filesystem_agent(
         token_counter: Counts the tokens of messages; by default four characters are one.
         permissions: Rules about which operations may work on which paths; the first that covers a
             path decides, and what no rule covers is allowed.
+        memory: Files that the model is always told, such as `/memories/AGENTS.md`; it keeps there
+            what it learns.
+        skills: Directories with skills, such as `/skills/`: the model is told what each is for, and
+            reads it when a task fits. Of two with one name, the later one counts.
         todos: Let the model keep a list of its steps, in the channel `todos`.
         system_prompt: Your instructions; what there is to know about files is put behind them.
         tool_descriptions: Descriptions of your own for operations, by name.
@@ -119,6 +127,8 @@ def create_filesystem_agent(
     if todos:
         chosen["write_todos"] = WRITE_TODOS
     descriptions = checked_descriptions(tool_descriptions, chosen)
+    parts = Skills(skills, settings, chosen), Memory(memory, settings)
+    loaded = [part for part in parts if part.paths]
     requests = Requests(
         models,
         chosen,
@@ -126,12 +136,14 @@ def create_filesystem_agent(
         settings,
         system_prompt=system_prompt,
         descriptions=descriptions,
+        loaded=loaded,
     )
     end = "respond" if response_format is not None else END
-    builder = _builder(state_schema, context_schema, response_format, todos)
+    private = {part.channel: part.hint for part in loaded}
+    builder = _builder(state_schema, context_schema, response_format, todos, private)
     builder.add_node(
         "prepare",
-        prepare_node(models, chosen),
+        prepare_node(models, chosen, loaded),
         input_schema=Conversation,
         metadata=node_metadata("prepare"),
     )
@@ -168,7 +180,11 @@ def create_filesystem_agent(
 
 
 def _builder(
-    state_schema: type[Any], context_schema: type[Any] | None, response_format: Any, todos: bool
+    state_schema: type[Any],
+    context_schema: type[Any] | None,
+    response_format: Any,
+    todos: bool,
+    private: Mapping[str, Any],
 ) -> StateGraph[Any, Any, Any, Any]:
     """Return a builder whose input and output leave out what the graph keeps for itself."""
     if not isinstance(todos, bool):
@@ -180,11 +196,16 @@ def _builder(
                 "`todos=True` the graph adds that key: leave it out of the schema."
             )
         state_schema = extended_schema(state_schema, todos=Todos)
+    if taken := private.keys() & get_type_hints(state_schema).keys():
+        raise ValueError(
+            f"The state schema {state_schema.__name__} has a key {', '.join(sorted(taken))}, which "
+            "the agent needs for itself. Rename it in your schema."
+        )
     given, more = public_schema(state_schema, "Input"), {}
     if response_format is not None:
         more = {"structured_response": NotRequired[response_type(response_format)]}
     return StateGraph(
-        extended_schema(state_schema, **more) if more else state_schema,
+        extended_schema(state_schema, **more, **private) if more or private else state_schema,
         context_schema=context_schema,
         input_schema=given,
         output_schema=public_schema(state_schema, "Output", **more),
