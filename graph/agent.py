@@ -34,6 +34,7 @@ from langgraph_filesystem.state.schema import (
 )
 from langgraph_filesystem.state.workspace.mounts import Mountable, Mounts
 from langgraph_filesystem.state.workspace.permissions import FilesystemPermission, Permissions
+from langgraph_filesystem.subagents import Subagent, build_task, read_subagents
 
 __all__ = ("create_filesystem_agent",)
 
@@ -48,6 +49,8 @@ def create_filesystem_agent(
     evict_over: int | None = 20_000,
     token_counter: TokenCounter | None = None,
     permissions: Iterable[FilesystemPermission] = (),
+    subagents: Iterable[Subagent | Mapping[str, Any]] = (),
+    general_purpose: bool = True,
     system_prompt: str | SystemMessage | None = None,
     tool_descriptions: Mapping[str, str] | None = None,
     max_execute_timeout: int = 3_600,
@@ -75,6 +78,9 @@ def create_filesystem_agent(
         token_counter: Counts the tokens of messages; by default four characters are one.
         permissions: Rules about which operations may work on which paths; the first that covers a
             path decides, and what no rule covers is allowed.
+        subagents: Agents that this one can give work to with `task`: a `Subagent` each, or a dict
+            with its keys.
+        general_purpose: Add a subagent for tasks of any kind, if there are any subagents.
         system_prompt: Your instructions; what there is to know about files is put behind them.
         tool_descriptions: Descriptions of your own for operations, by name.
         max_execute_timeout: The longest timeout, in seconds, that a command may ask for.
@@ -91,6 +97,9 @@ def create_filesystem_agent(
         debug: Print what happens.
         name: The name of the graph, for parents and traces.
     """
+    permissions = tuple(permissions)
+    if operations is not None and not isinstance(operations, str):
+        operations = tuple(operations)
     settings = Settings(
         mounts=Mounts(mounts),
         evict_over=evict_over,
@@ -104,6 +113,22 @@ def create_filesystem_agent(
         raise ValueError(f"`system_prompt` must be text or a SystemMessage, not {system_prompt!r}.")
     models, own_tools = Models(load_model(model)), as_tools(tools or ())
     chosen = working_operations(operations, settings)
+    if members := read_subagents(subagents, general_purpose=general_purpose):
+        own_descriptions = {k: v for k, v in (tool_descriptions or {}).items() if k != "task"}
+        inherited = {
+            "model": models.default,
+            "tools": own_tools,
+            "mounts": mounts,
+            "operations": operations,
+            "evict_over": evict_over,
+            "token_counter": token_counter,
+            "permissions": permissions,
+            "tool_descriptions": own_descriptions,
+            "max_execute_timeout": max_execute_timeout,
+            "read_before_edit": read_before_edit,
+            "context_schema": context_schema,
+        }
+        chosen["task"] = build_task(members, inherited, create_filesystem_agent, settings)
     descriptions = checked_descriptions(tool_descriptions, chosen)
     end = "respond" if response_format is not None else END
     builder = _builder(state_schema, context_schema, response_format)

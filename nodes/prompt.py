@@ -1,4 +1,4 @@
-"""The section of the system prompt about the filesystem: exactly what this graph has."""
+"""The sections of the system prompt about files and subagents: exactly what this graph has."""
 
 from collections.abc import Collection, Sequence
 
@@ -20,6 +20,12 @@ _INTRODUCTION = """\
 
 You have a filesystem. Paths are absolute and start with `/`."""
 
+_SUBAGENTS = """\
+## Subagents
+
+Give work to a subagent with `task` when it can be described by itself and takes many steps, which \
+would only fill this conversation. What takes one or two calls, do yourself."""
+
 _HINTS = {
     "read_file": "Large files come in pages: read on until you have seen what you need.",
     "write_file": "Keep what you will need later, such as plans, notes and long results, in files.",
@@ -38,7 +44,13 @@ _KEEPING = frozenset({"write_file", "edit_file", "move"})
 def filesystem_prompt(
     operations: Collection[str], mounts: Mounts, *, read_before_edit: bool = True
 ) -> str:
-    """Return the section for these operations and mounts."""
+    """Return the sections for these operations and mounts."""
+    files = _files_section([n for n in operations if n != "task"], mounts, read_before_edit)
+    subagents = _SUBAGENTS if "task" in operations else ""
+    return "\n\n".join(section for section in (files, subagents) if section)
+
+
+def _files_section(operations: Sequence[str], mounts: Mounts, read_before_edit: bool) -> str:
     if not operations:
         return ""
     lines = [f"- {hint}" for name, hint in _HINTS.items() if name in operations]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -34,6 +34,9 @@ OperationName = Literal[
     "grep",
     "execute",
 ]
+
+
+_OPERATIONS = frozenset(get_args(OperationName))
 
 
 class Choices(BaseModel):
@@ -94,7 +97,7 @@ def offered_by(operations: Mapping[str, T], runtime: Runtime[Any]) -> Mapping[st
     names = chosen(runtime).operations
     if names is None:
         return operations
-    return {name: item for name, item in operations.items() if name in names}
+    return {n: item for n, item in operations.items() if n in names or n not in _OPERATIONS}
 
 
 TokenCounter = Callable[[Iterable[Any]], int]
