@@ -1,7 +1,7 @@
 """`create_filesystem_agent`: the whole graph from one call."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NotRequired
+from typing import Any, NotRequired, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import SystemMessage
@@ -22,13 +22,21 @@ from langgraph_filesystem.builder import (
 )
 from langgraph_filesystem.guard import guarded
 from langgraph_filesystem.labels import add_labelled_edges, node_metadata
-from langgraph_filesystem.nodes.model import Models, after_model, load_model, model_node
+from langgraph_filesystem.nodes.model import (
+    Models,
+    Requests,
+    after_model,
+    load_model,
+    model_node,
+)
 from langgraph_filesystem.nodes.prepare import prepare_node
+from langgraph_filesystem.nodes.registry import WRITE_TODOS
 from langgraph_filesystem.nodes.respond import respond_node, response_type
 from langgraph_filesystem.nodes.settings import Settings, TokenCounter
 from langgraph_filesystem.state.schema import (
     Conversation,
     FilesystemState,
+    Todos,
     extended_schema,
     public_schema,
 )
@@ -51,6 +59,7 @@ def create_filesystem_agent(
     permissions: Iterable[FilesystemPermission] = (),
     subagents: Iterable[Subagent | Mapping[str, Any]] = (),
     general_purpose: bool = True,
+    todos: bool = False,
     system_prompt: str | SystemMessage | None = None,
     tool_descriptions: Mapping[str, str] | None = None,
     max_execute_timeout: int = 3_600,
@@ -81,6 +90,7 @@ def create_filesystem_agent(
         subagents: Agents that this one can give work to with `task`: a `Subagent` each, or a dict
             with its keys.
         general_purpose: Add a subagent for tasks of any kind, if there are any subagents.
+        todos: Let the model keep a list of its steps, in the channel `todos`.
         system_prompt: Your instructions; what there is to know about files is put behind them.
         tool_descriptions: Descriptions of your own for operations, by name.
         max_execute_timeout: The longest timeout, in seconds, that a command may ask for.
@@ -113,6 +123,8 @@ def create_filesystem_agent(
         raise ValueError(f"`system_prompt` must be text or a SystemMessage, not {system_prompt!r}.")
     models, own_tools = Models(load_model(model)), as_tools(tools or ())
     chosen = working_operations(operations, settings)
+    if todos:
+        chosen["write_todos"] = WRITE_TODOS
     if members := read_subagents(subagents, general_purpose=general_purpose):
         own_descriptions = {k: v for k, v in (tool_descriptions or {}).items() if k != "task"}
         inherited = {
@@ -127,11 +139,20 @@ def create_filesystem_agent(
             "max_execute_timeout": max_execute_timeout,
             "read_before_edit": read_before_edit,
             "context_schema": context_schema,
+            "todos": todos,
         }
         chosen["task"] = build_task(members, inherited, create_filesystem_agent, settings)
     descriptions = checked_descriptions(tool_descriptions, chosen)
+    requests = Requests(
+        models,
+        chosen,
+        own_tools,
+        settings,
+        system_prompt=system_prompt,
+        descriptions=descriptions,
+    )
     end = "respond" if response_format is not None else END
-    builder = _builder(state_schema, context_schema, response_format)
+    builder = _builder(state_schema, context_schema, response_format, todos)
     builder.add_node(
         "prepare",
         prepare_node(models, chosen),
@@ -141,14 +162,7 @@ def create_filesystem_agent(
     add_nodes(builder, chosen, own_tools, settings, then="model", end=end)
     builder.add_node(
         "model",
-        model_node(
-            models,
-            chosen,
-            own_tools,
-            settings,
-            system_prompt=system_prompt,
-            descriptions=descriptions,
-        ),
+        model_node(requests),
         input_schema=Conversation,
         metadata=node_metadata("model"),
     )
@@ -178,9 +192,18 @@ def create_filesystem_agent(
 
 
 def _builder(
-    state_schema: type[Any], context_schema: type[Any] | None, response_format: Any
+    state_schema: type[Any], context_schema: type[Any] | None, response_format: Any, todos: bool
 ) -> StateGraph[Any, Any, Any, Any]:
     """Return a builder whose input and output leave out what the graph keeps for itself."""
+    if not isinstance(todos, bool):
+        raise ValueError(f"`todos` must be True or False, not {todos!r}.")
+    if todos:
+        if "todos" in get_type_hints(state_schema):
+            raise ValueError(
+                f"The state schema {state_schema.__name__} has a key `todos` of its own. With "
+                "`todos=True` the graph adds that key: leave it out of the schema."
+            )
+        state_schema = extended_schema(state_schema, todos=Todos)
     given, more = public_schema(state_schema, "Input"), {}
     if response_format is not None:
         more = {"structured_response": NotRequired[response_type(response_format)]}

@@ -14,6 +14,7 @@ from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.answers import valid
 from langgraph_filesystem.nodes.calls import answer_id, calls_something
+from langgraph_filesystem.nodes.content import profile_of, sent
 from langgraph_filesystem.nodes.node import Edge, Node, invoke
 from langgraph_filesystem.nodes.prompt import (
     CONFLICTS_SECTION,
@@ -29,7 +30,7 @@ from langgraph_filesystem.state.io import attempt, in_thread
 from langgraph_filesystem.state.langgraph_internals import read_channels
 from langgraph_filesystem.state.workspace.mounts import Mount
 
-__all__ = ("Models", "after_model", "load_model", "model_node")
+__all__ = ("Models", "Request", "Requests", "after_model", "load_model", "model_node")
 
 _KEPT_MODELS = 32
 """How many named models stay loaded. A client and its connections are worth keeping; a deployment
@@ -89,33 +90,66 @@ class Models:
             self._named.pop(oldest, None)
 
 
-def model_node(
-    models: Models,
-    operations: Mapping[str, Operation],
-    tools: Sequence[Any],
-    settings: Settings,
-    *,
-    system_prompt: str | SystemMessage | None = None,
-    descriptions: Mapping[str, str] | None = None,
-) -> Node:
+class Request(NamedTuple):
+    """What a model is asked with, besides the conversation."""
+
+    model: BaseChatModel
+    """The model of the run, without its tools."""
+    bound: Runnable[Any, Any]
+    """The same model, with its tools."""
+    schemas: Sequence[Any]
+    """Its tools."""
+    system: list[AnyMessage]
+    """What it is told before the conversation."""
+
+    def sent(self, messages: list[AnyMessage]) -> list[AnyMessage]:
+        """Return the conversation as the model is sent it."""
+        return sent(messages, profile_of(self.model))
+
+
+class Requests:
+    """Which model a run asks, with which tools and which system message."""
+
+    def __init__(
+        self,
+        models: Models,
+        operations: Mapping[str, Operation],
+        tools: Sequence[Any],
+        settings: Settings,
+        *,
+        system_prompt: str | SystemMessage | None = None,
+        descriptions: Mapping[str, str] | None = None,
+    ) -> None:
+        self.models = models
+        self._operations = operations
+        self._settings = settings
+        self._system_prompt = system_prompt
+        self._bound_models = _BoundModels(tools, settings, descriptions)
+        self._may_execute = _is_uncertain(operations, settings)
+        self._files_only = {name: op for name, op in operations.items() if name != "execute"}
+        # Binding converts every schema: it is done when the graph is built, not at each turn.
+        for offered in (operations, self._files_only) if self._may_execute else (operations,):
+            self._bound_models.get("", models.default, offered, system_prompt)
+
+    async def get(self, config: RunnableConfig, runtime: Runtime[Any]) -> Request:
+        """Return what the model is asked with in this run."""
+        knows = not self._may_execute or await _can_execute(self._settings, runtime)
+        offered = offered_by(self._operations if knows else self._files_only, runtime)
+        choices = chosen(runtime)
+        model = await self.models.get(choices.model)
+        prompt = choices.system_prompt or self._system_prompt
+        bound = self._bound_models.get(choices.model, model, offered, prompt)
+        system = _with_conflicts(bound.system, read_channels(config, "files").get("files"))
+        return Request(model, bound.model, bound.schemas, system)
+
+
+def model_node(requests: Requests) -> Node:
     """Return the node that asks the model."""
-    bound_models = _BoundModels(tools, settings, descriptions)
-    may_execute = _is_uncertain(operations, settings)
-    files_only = {name: op for name, op in operations.items() if name != "execute"}
-    # Binding converts every schema: it is done when the graph is built, not at each turn.
-    for offered in (operations, files_only) if may_execute else (operations,):
-        bound_models.get("", models.default, offered, system_prompt)
 
     async def act(state: Any, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
-        knows = not may_execute or await _can_execute(settings, runtime)
-        offered = offered_by(operations if knows else files_only, runtime)
-        choices = chosen(runtime)
-        model = await models.get(choices.model)
-        prompt = choices.system_prompt or system_prompt
-        bound = bound_models.get(choices.model, model, offered, prompt)
+        request = await requests.get(config, runtime)
         messages = state["messages"]
-        system = _with_conflicts(bound.system, read_channels(config, "files").get("files"))
-        answer = await invoke(bound.model, [*system, *messages], config)
+        answer = await invoke(request.bound, [*request.system, *request.sent(messages)], config)
         return {"messages": [_storable(answer, messages)]}
 
     return Node("model", act)
@@ -125,6 +159,7 @@ class _BoundModel(NamedTuple):
     """A model with its operations bound, and what it is told before the conversation."""
 
     model: Runnable[Any, Any]
+    schemas: Sequence[Any]
     system: SystemMessage | None
 
 
@@ -169,7 +204,7 @@ class _BoundModels:
         )
         system = system_message(prompt, section)
         bound: Runnable[Any, Any] = model.bind_tools(schemas) if schemas else model
-        return _BoundModel(bound, system)
+        return _BoundModel(bound, schemas, system)
 
 
 def _with_conflicts(system: SystemMessage | None, files: Files | None) -> list[AnyMessage]:

@@ -6,6 +6,7 @@ from langchain_core.messages import SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
+from langgraph_filesystem.nodes.content import profile_of, sent
 from langgraph_filesystem.nodes.model import Models
 from langgraph_filesystem.nodes.node import Node, invoke
 from langgraph_filesystem.nodes.settings import chosen
@@ -30,11 +31,13 @@ def respond_node(models: Models, response_format: Any) -> Node:
     default = models.default.with_structured_output(schema)
 
     async def act(state: Any, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
+        model = await models.get(chosen(runtime).model)
         structured = default
-        if name := chosen(runtime).model:
-            structured = (await models.get(name)).with_structured_output(schema)
+        if model is not models.default:
+            structured = model.with_structured_output(schema)
         system = [SystemMessage(prompt)] if prompt else []
-        answer = await invoke(structured, [*system, *state["messages"]], config)
+        conversation = sent(state["messages"], profile_of(model))
+        answer = await invoke(structured, [*system, *conversation], config)
         return {"structured_response": answer}
 
     return Node("respond", act)

@@ -124,7 +124,8 @@ class _Plan:
             self.rejections.append(error_reply(call, error))
             return
         node = call.name if call.name in self._operations else "tools"
-        key = (node, claims) if claims and node != "task" else call.position
+        is_grouped = call.name in self._operations and node != "task"
+        key = (node, claims) if is_grouped else call.position
         if _conflict(claims, self._waiting):
             self._waiting.update(dict.fromkeys(claims))
         elif key in self._tasks:

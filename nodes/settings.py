@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar
 
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -34,9 +34,6 @@ OperationName = Literal[
     "grep",
     "execute",
 ]
-
-
-_OPERATIONS = frozenset(get_args(OperationName))
 
 
 class Choices(BaseModel):
@@ -74,6 +71,14 @@ class Choices(BaseModel):
         json_schema_extra={"langgraph_nodes": ["router"]},
     )
 
+    todos: bool = Field(
+        default=True,
+        title="List of steps",
+        description="Let the model keep a list of its steps with `write_todos`, if the graph was "
+        "built with it.",
+        json_schema_extra={"langgraph_nodes": ["model"]},
+    )
+
     @field_validator("evict_over", mode="before")
     @classmethod
     def _no_boolean(cls, value: Any) -> Any:
@@ -94,10 +99,17 @@ def chosen(runtime: Runtime[Any]) -> Choices:
 
 def offered_by(operations: Mapping[str, T], runtime: Runtime[Any]) -> Mapping[str, T]:
     """Return the operations that the run may use."""
-    names = chosen(runtime).operations
-    if names is None:
+    choices = chosen(runtime)
+    if choices.operations is None and choices.todos:
         return operations
-    return {n: item for n, item in operations.items() if n in names or n not in _OPERATIONS}
+    return {name: item for name, item in operations.items() if _is_offered(name, choices)}
+
+
+def _is_offered(name: str, choices: Choices) -> bool:
+    if name == "write_todos":
+        return choices.todos
+    # `task` is none of the operations that a run can choose: it is there if there are subagents.
+    return choices.operations is None or name in choices.operations or name == "task"
 
 
 TokenCounter = Callable[[Iterable[Any]], int]
