@@ -271,7 +271,10 @@ def _checked_edit(path: str, write: Mapping[Any, Any]) -> FileEdit:
 def _checked_replacement(path: str, write: Mapping[Any, Any]) -> FileReplacement:
     file = _checked_write(path, write.get("file"))
     if is_edit(file) or _is_replacement(file) or not isinstance(write["replaces"], str):
-        raise InvalidFiles(f"`files`: a replacement of {path} needs a `file`, and the digest.")
+        raise InvalidFiles(
+            f"`files`: a replacement of {path} needs the new `file` or null, and in `replaces` the "
+            "digest of the version that it replaces."
+        )
     checked = FileReplacement(file=file, replaces=write["replaces"])
     if isinstance(write.get("call"), str):
         checked["call"] = write["call"]
