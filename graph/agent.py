@@ -1,11 +1,10 @@
 """`create_filesystem_agent`: the whole graph from one call."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NotRequired, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import SystemMessage
-from langchain_core.tools import BaseTool
 from langgraph.cache.base import BaseCache
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -13,11 +12,12 @@ from langgraph.store.base import BaseStore
 from langgraph.types import All, Checkpointer
 
 from langgraph_filesystem.builder import (
+    Tool,
     add_nodes,
-    as_tools,
     check_schema,
     checked_descriptions,
     explained_keywords,
+    split_tools,
     working_operations,
 )
 from langgraph_filesystem.guard import guarded
@@ -50,7 +50,7 @@ __all__ = ("create_filesystem_agent",)
 @explained_keywords
 def create_filesystem_agent(
     model: str | BaseChatModel,
-    tools: Sequence[BaseTool | Callable[..., Any]] | None = None,
+    tools: Sequence[Tool] | None = None,
     *,
     mounts: Mountable | None = None,
     operations: Iterable[str] | None = None,
@@ -79,7 +79,8 @@ def create_filesystem_agent(
 
     Args:
         model: A chat model, or its name such as `openai:gpt-5` (needs the extra `models`).
-        tools: Tools of your own, run in the node `tools`.
+        tools: Tools of your own, run in the node `tools`. A dict, as in `[{"type": "web_search"}]`,
+            is a tool that the provider of the model runs.
         mounts: Path prefixes and the backends behind them, or a `CompositeBackend`; by default all
             files are in the state.
         operations: Names of the operations to offer; by default every one that can work.
@@ -95,7 +96,8 @@ def create_filesystem_agent(
         tool_descriptions: Descriptions of your own for operations, by name.
         max_execute_timeout: The longest timeout, in seconds, that a command may ask for.
         read_before_edit: Refuse to change a file whose content the agent does not know.
-        response_format: A schema, or a pair of prompt and schema, for `structured_response`.
+        response_format: The form of `structured_response`: a schema, a strategy of `langchain`, or
+            a pair of a prompt and one of these.
         state_schema: `FilesystemState`, or a schema of yours that extends it.
         context_schema: The schema of what is passed as `context` to a run. With `Choices`, or a
             schema that extends it, runs choose model, prompt, operations and eviction limit.
@@ -121,7 +123,7 @@ def create_filesystem_agent(
     check_schema(state_schema)
     if system_prompt is not None and not isinstance(system_prompt, str | SystemMessage):
         raise ValueError(f"`system_prompt` must be text or a SystemMessage, not {system_prompt!r}.")
-    models, own_tools = Models(load_model(model)), as_tools(tools or ())
+    models, (own_tools, provided) = Models(load_model(model)), split_tools(tools or ())
     chosen = working_operations(operations, settings)
     if todos:
         chosen["write_todos"] = WRITE_TODOS
@@ -146,7 +148,7 @@ def create_filesystem_agent(
     requests = Requests(
         models,
         chosen,
-        own_tools,
+        [*own_tools, *provided],
         settings,
         system_prompt=system_prompt,
         descriptions=descriptions,
