@@ -22,6 +22,7 @@ from langgraph_filesystem.builder import (
 )
 from langgraph_filesystem.guard import guarded
 from langgraph_filesystem.labels import add_labelled_edges, node_metadata
+from langgraph_filesystem.nodes.memory import Memory
 from langgraph_filesystem.nodes.model import (
     Models,
     Requests,
@@ -33,6 +34,7 @@ from langgraph_filesystem.nodes.prepare import prepare_node
 from langgraph_filesystem.nodes.registry import WRITE_TODOS
 from langgraph_filesystem.nodes.respond import respond_node, response_type
 from langgraph_filesystem.nodes.settings import Settings, TokenCounter
+from langgraph_filesystem.nodes.skills import Skills
 from langgraph_filesystem.state.schema import (
     Conversation,
     FilesystemState,
@@ -59,6 +61,8 @@ def create_filesystem_agent(
     permissions: Iterable[FilesystemPermission] = (),
     subagents: Iterable[Subagent | Mapping[str, Any]] = (),
     general_purpose: bool = True,
+    memory: Sequence[str] = (),
+    skills: Sequence[str] = (),
     todos: bool = False,
     system_prompt: str | SystemMessage | None = None,
     tool_descriptions: Mapping[str, str] | None = None,
@@ -91,6 +95,10 @@ def create_filesystem_agent(
         subagents: Agents that this one can give work to with `task`: a `Subagent` each, or a dict
             with its keys.
         general_purpose: Add a subagent for tasks of any kind, if there are any subagents.
+        memory: Files that the model is always told, such as `/memories/AGENTS.md`; it keeps there
+            what it learns.
+        skills: Directories with skills, such as `/skills/`: the model is told what each is for, and
+            reads it when a task fits. Of two with one name, the later one counts.
         todos: Let the model keep a list of its steps, in the channel `todos`.
         system_prompt: Your instructions; what there is to know about files is put behind them.
         tool_descriptions: Descriptions of your own for operations, by name.
@@ -131,7 +139,7 @@ def create_filesystem_agent(
         own_descriptions = {k: v for k, v in (tool_descriptions or {}).items() if k != "task"}
         inherited = {
             "model": models.default,
-            "tools": own_tools,
+            "tools": [*own_tools, *provided],
             "mounts": mounts,
             "operations": operations,
             "evict_over": evict_over,
@@ -141,10 +149,13 @@ def create_filesystem_agent(
             "max_execute_timeout": max_execute_timeout,
             "read_before_edit": read_before_edit,
             "context_schema": context_schema,
+            "skills": skills,
             "todos": todos,
         }
         chosen["task"] = build_task(members, inherited, create_filesystem_agent, settings)
     descriptions = checked_descriptions(tool_descriptions, chosen)
+    parts = Skills(skills, settings, chosen), Memory(memory, settings)
+    loaded = [part for part in parts if part.paths]
     requests = Requests(
         models,
         chosen,
@@ -152,12 +163,14 @@ def create_filesystem_agent(
         settings,
         system_prompt=system_prompt,
         descriptions=descriptions,
+        loaded=loaded,
     )
     end = "respond" if response_format is not None else END
-    builder = _builder(state_schema, context_schema, response_format, todos)
+    private = {part.channel: part.hint for part in loaded}
+    builder = _builder(state_schema, context_schema, response_format, todos, private)
     builder.add_node(
         "prepare",
-        prepare_node(models, chosen),
+        prepare_node(models, chosen, loaded),
         input_schema=Conversation,
         metadata=node_metadata("prepare"),
     )
@@ -194,7 +207,11 @@ def create_filesystem_agent(
 
 
 def _builder(
-    state_schema: type[Any], context_schema: type[Any] | None, response_format: Any, todos: bool
+    state_schema: type[Any],
+    context_schema: type[Any] | None,
+    response_format: Any,
+    todos: bool,
+    private: Mapping[str, Any],
 ) -> StateGraph[Any, Any, Any, Any]:
     """Return a builder whose input and output leave out what the graph keeps for itself."""
     if not isinstance(todos, bool):
@@ -206,11 +223,16 @@ def _builder(
                 "`todos=True` the graph adds that key: leave it out of the schema."
             )
         state_schema = extended_schema(state_schema, todos=Todos)
+    if taken := private.keys() & get_type_hints(state_schema).keys():
+        raise ValueError(
+            f"The state schema {state_schema.__name__} has a key {', '.join(sorted(taken))}, which "
+            "the agent needs for itself. Rename it in your schema."
+        )
     given, more = public_schema(state_schema, "Input"), {}
     if response_format is not None:
         more = {"structured_response": NotRequired[response_type(response_format)]}
     return StateGraph(
-        extended_schema(state_schema, **more) if more else state_schema,
+        extended_schema(state_schema, **more, **private) if more or private else state_schema,
         context_schema=context_schema,
         input_schema=given,
         output_schema=public_schema(state_schema, "Output", **more),

@@ -20,7 +20,7 @@ __all__ = (
 )
 
 _PURPOSES = {
-    "prepare": "Answers calls that an earlier run left open.",
+    "prepare": "Answers calls that an earlier run left open; loads memory and skills if any.",
     "model": "Asks the chat model.",
     "router": "Plans which calls run now, and which backend serves them.",
     "evict": "Moves messages that are too large for the context to files.",
