@@ -19,11 +19,10 @@ from langgraph_filesystem.nodes.answers import valid
 from langgraph_filesystem.nodes.calls import calls_of, last_ai_message
 from langgraph_filesystem.nodes.registry import OPERATIONS, WRITE_TODOS
 from langgraph_filesystem.nodes.settings import Settings
-from langgraph_filesystem.state.backends.objects.objects import gather_limited
 from langgraph_filesystem.state.channels import StateChannel, latest
 from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, PathRefused
 from langgraph_filesystem.state.files import FileData, ThreadFiles, digest_of
-from langgraph_filesystem.state.io import attempt
+from langgraph_filesystem.state.io import attempt, gather_limited
 from langgraph_filesystem.state.langgraph_internals import read_channels
 from langgraph_filesystem.state.paths import normalize_path
 from langgraph_filesystem.state.text import PathPart, escaped
