@@ -18,6 +18,7 @@ from langgraph_filesystem.state.files import ThreadFiles
 from langgraph_filesystem.state.io import attempt
 from langgraph_filesystem.state.langgraph_internals import read_channels
 from langgraph_filesystem.state.text import PathPart
+from langgraph_filesystem.state.workspace.mounts import Mounts
 from langgraph_filesystem.state.workspace.seen import Seen
 from langgraph_filesystem.state.workspace.workspace import Limits, Workspace
 
@@ -34,7 +35,7 @@ def operation_node(operation: Operation, built: Settings) -> Node:
         limit = None if is_evicted else MAX_CHARACTERS
         state = read_channels(config, "messages", "seen")
         once = Once(config)
-        files = read_files(config, settings)
+        files = read_files(config, settings.mounts)
         workspace = open_workspace(settings, runtime, files, state.get("seen"), once)
         answers: list[ToolMessage] = []
         update: dict[str, Any] = {}
@@ -76,11 +77,10 @@ def open_workspace(
     )
 
 
-def read_files(config: RunnableConfig, settings: Settings) -> ThreadFiles:
+def read_files(config: RunnableConfig, mounts: Mounts) -> ThreadFiles:
     """Return the files of the thread, with what it changed in overlays if there are any."""
-    names = ["files", "overlay"] if settings.mounts.overlays else ["files"]
-    state = read_channels(config, *names)
-    overlay = (state.get("overlay") or {}) if settings.mounts.overlays else None
+    state = read_channels(config, "files", *(["overlay"] if mounts.overlays else []))
+    overlay = (state.get("overlay") or {}) if mounts.overlays else None
     return ThreadFiles(state.get("files") or {}, overlay)
 
 
@@ -99,6 +99,7 @@ def calls_of_task(task: dict[str, Any], messages: list[Any]) -> list[Call]:
 
 
 async def _answer(operation: Operation, call: Call, workspace: Workspace) -> Answer | None:
+    assert operation.act is not None
     return await operation.act(operation.parse(call.args), workspace)
 
 

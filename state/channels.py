@@ -22,8 +22,10 @@ __all__ = (
     "MessagesChannel",
     "OverlayChannel",
     "SeenChannel",
+    "StateChannel",
     "check_files",
     "check_write",
+    "latest",
     "merge_seen",
 )
 
@@ -249,6 +251,11 @@ class OverlayChannel(CheckedChannel):
         snapshot_frequency: int = _SNAPSHOT_EVERY,
     ) -> None:
         super().__init__(reducer, typ or dict, snapshot_frequency=snapshot_frequency)
+
+
+def latest(left: Any, writes: Sequence[Any]) -> Any:
+    """Keep what was written last, for a channel that one node writes as a whole."""
+    return writes[-1] if writes else left
 
 
 def check_write(channel: str, value: Any) -> None:

@@ -106,9 +106,9 @@ class Visit:
     def _writes(self) -> Iterator[tuple[str, Any]]:
         """Yield all changes; the parent ignores keys that it does not have."""
         yield from self._messages()
-        if files := self._files():
+        if files := self.files():
             yield "files", files
-        if entries := self._overlay():
+        if entries := self.overlay():
             yield "overlay", entries
         if self._parent.has(self._parent.seen) and (seen := self._seen()):
             yield self._parent.seen, seen
@@ -124,7 +124,8 @@ class Visit:
         if removed or messages:
             yield "messages", [*removed, *messages]
 
-    def _files(self) -> dict[str, Any]:
+    def files(self) -> dict[str, Any]:
+        """Return what the visit changed in the files."""
         files = self.values.get("files", {})
         if isinstance(files, ChangedFiles) and "files" not in self._own:
             changes = files.changes
@@ -135,7 +136,8 @@ class Visit:
             self._parent.check_reduced(changes)
         return changes
 
-    def _overlay(self) -> dict[str, Any]:
+    def overlay(self) -> dict[str, Any]:
+        """Return what the visit changed below overlay mounts."""
         return changed_entries(self._initial("overlay", {}), self.values.get("overlay", {}))
 
     def _seen(self) -> dict[str, str | None]:

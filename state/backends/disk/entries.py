@@ -16,6 +16,9 @@ from langgraph_filesystem.state.backends.disk.jail import TEMPORARY, Jail, closi
 from langgraph_filesystem.state.backends.disk.read import handle_digest
 from langgraph_filesystem.state.backends.disk.replace import remove_if_abandoned, replace
 from langgraph_filesystem.state.backends.disk.tree import (
+    Entry as DiskEntry,
+)
+from langgraph_filesystem.state.backends.disk.tree import (
     Place,
     find_place,
     holding_area,
@@ -45,7 +48,7 @@ def entries_at(jail: Jail, path: str, *, below: bool) -> list[Entry]:
     except _MISSING:
         return []
     with closing_handle(place.parent), explaining(path):
-        return list(_entries(jail, place)) if below else [_entry(path, *place[:2], place.status)]
+        return list(_entries(jail, place)) if below else [_entry(place)]
 
 
 def fingerprint(jail: Jail, limit: int, path: str) -> str | None:
@@ -98,30 +101,32 @@ def tidy(jail: Jail, directories: Collection[str]) -> None:
 
 
 def _entries(jail: Jail, place: Place) -> Iterator[Entry]:
-    yield _entry(place.path, place.parent, place.name, place.status)
-    if not place.is_directory:
+    yield _entry(place)
+    if not place.entry.is_directory:
         return
     with contextlib.closing(levels(jail, place)) as walked:
         for level in walked:
             for one in level.entries:
                 path = f"{place.path}/{level.below(one.name)}"
-                yield _entry(path, level.handle, one.name, one.status)
+                yield _entry(Place(level.handle, path, one))
 
 
-def _entry(path: str, parent: int, name: str, status: os.stat_result) -> Entry:
+def _entry(place: Place) -> Entry:
+    parent, path, (name, status) = place
     mode, modified = stat.S_IMODE(status.st_mode), str(status.st_mtime_ns)
-    if stat.S_ISLNK(status.st_mode):
+    if place.entry.is_link:
         return Entry(path, "link", target=os.readlink(name, dir_fd=parent))
-    if stat.S_ISDIR(status.st_mode):
+    if place.entry.is_directory:
         return Entry(path, "directory", mode=mode)
     return Entry(path, "file", status.st_size, modified, mode)
 
 
 def _fingerprint(jail: Jail, limit: int, place: Place) -> str:
-    if not stat.S_ISREG(place.status.st_mode):
+    name, status = place.entry
+    if not stat.S_ISREG(status.st_mode):
         return tree_fingerprint(place.path, list(_entries(jail, place)))
     try:
-        with closing_handle(os.open(place.name, _READ, dir_fd=place.parent)) as handle:
+        with closing_handle(os.open(name, _READ, dir_fd=place.parent)) as handle:
             return handle_digest(handle, limit)
     except PermissionError:
         return "unreadable"
@@ -161,20 +166,20 @@ def _remove(jail: Jail, limit: int, path: str, before: str) -> None:
         place = find_place(jail, path)
     except _MISSING:
         raise FileChanged(path) from None
-    deleted = _DELETED + hashlib.sha256(os.fsencode(place.name)).hexdigest()[:16]
-    with closing_handle(place.parent), explaining(path):
-        with holding_area(place.parent) as area:
-            os.rename(place.name, place.name, src_dir_fd=place.parent, dst_dir_fd=area)
-            status = os.stat(place.name, dir_fd=area, follow_symlinks=False)
-            held = place._replace(parent=area, status=status)
-            if _fingerprint(jail, limit, held) != before:
+    parent, name = place.parent, place.entry.name
+    deleted = _DELETED + hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
+    with closing_handle(parent), explaining(path):
+        with holding_area(parent) as area:
+            os.rename(name, name, src_dir_fd=parent, dst_dir_fd=area)
+            held = DiskEntry(name, os.stat(name, dir_fd=area, follow_symlinks=False))
+            if _fingerprint(jail, limit, Place(area, path, held)) != before:
                 raise FileChanged(path)  # it is put back
             if held.is_directory:
-                os.rename(held.name, deleted, src_dir_fd=area, dst_dir_fd=place.parent)
+                os.rename(name, deleted, src_dir_fd=area, dst_dir_fd=parent)
             else:
-                os.unlink(held.name, dir_fd=area)
-        if place.is_directory:
-            remove_tree(place.parent, deleted, force=True)
+                os.unlink(name, dir_fd=area)
+        if held.is_directory:
+            remove_tree(parent, deleted, force=True)
 
 
 def _make(jail: Jail, path: str, new: Entry) -> None:

@@ -13,6 +13,9 @@ from tests.scripted import ScriptedModel, call
 class Obedient(ScriptedModel):
     """A model that reads its calls from the last human message, as JSON."""
 
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**fields)
+
     def _generate(self, messages: list[BaseMessage], *args: Any, **options: Any) -> ChatResult:
         last = messages[-1]
         calls = json.loads(last.text) if isinstance(last, HumanMessage) else []
