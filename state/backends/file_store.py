@@ -29,11 +29,13 @@ from langgraph_filesystem.state.backends.protocol import (
 )
 from langgraph_filesystem.state.errors import FileChanged, FilesystemError, Unsupported
 from langgraph_filesystem.state.files import ThreadFiles, digest_of
-from langgraph_filesystem.state.paths import normalize_path
+from langgraph_filesystem.state.paths import ancestors, is_within, normalize_path
 from langgraph_filesystem.state.text import PathPart, Rename
 
 __all__ = (
+    "Access",
     "Capabilities",
+    "Confinement",
     "Entry",
     "FileStore",
     "Inventory",
@@ -41,12 +43,17 @@ __all__ = (
     "MountContext",
     "OnOutput",
     "Query",
+    "Skip",
     "batches",
     "tree_fingerprint",
 )
 
 Kind: TypeAlias = Literal["file", "directory"]
 OnOutput: TypeAlias = Callable[[str], None]
+Access: TypeAlias = Literal["full", "read-only", "none"]
+Skip: TypeAlias = Callable[[str], bool]
+"""Says which paths a search leaves out. A path that ends in `/` stands for a directory with
+everything in it."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,10 @@ class Capabilities:
     """A directory stays when the last file in it is deleted."""
     command_root: str | None = None
     """Where commands find `/` of the store; `None` if it runs none, or does not say."""
+    confines: bool = False
+    """Commands can be kept from files: `execute` takes a `Confinement`."""
+    on_machine: bool = False
+    """Its files are on a machine, perhaps one where commands of another store run."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +94,15 @@ class Query:
     def is_literal(self) -> bool:
         """Whether exactly the characters of the pattern are searched for."""
         return not (self.regex or self.ignore_case)
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """What a command may do with the files of its store."""
+
+    access: Callable[[str], Access]
+    may_differ_below: Callable[[str], bool]
+    """Whether something below a directory may have another access than the directory."""
 
 
 @dataclass
@@ -166,6 +186,13 @@ class FileStore(ABC):
     async def kind(self, path: str) -> Kind | None:
         """Return what is at a path, links followed; `None` where nothing is."""
 
+    async def resolve(self, path: str) -> list[str]:
+        """Return the links that a path goes by, and at last the real path that it leads to.
+
+        What does not exist has the path that it would get. Most stores have no links.
+        """
+        return [path]
+
     @abstractmethod
     async def ls(self, path: str) -> LsResult:
         """List what is directly below a directory."""
@@ -209,14 +236,25 @@ class FileStore(ABC):
         """Rename a file or a directory within the store, to where nothing is."""
 
     @abstractmethod
-    async def glob(self, pattern: str, path: str | None = None) -> GlobResult:
-        """Find files at or below a directory by a pattern."""
+    async def glob(
+        self, pattern: str, path: str | None = None, *, skips: Skip | None = None
+    ) -> GlobResult:
+        """Find files at or below a directory by a pattern, except some.
+
+        A store that can't leave files out while it searches may ignore `skips`, as in `grep`: the
+        caller leaves them out of the result.
+        """
 
     @abstractmethod
     async def grep(
-        self, query: Query, path: str | None = None, glob: str | None = None
+        self,
+        query: Query,
+        path: str | None = None,
+        glob: str | None = None,
+        *,
+        skips: Skip | None = None,
     ) -> GrepResult:
-        """Search the text files at or below a path."""
+        """Search the text files at or below a path, except some."""
 
     @abstractmethod
     async def digest(self, file_path: str) -> str | None:
@@ -225,6 +263,18 @@ class FileStore(ABC):
     @abstractmethod
     async def inventory(self, path: str) -> Inventory:
         """Return every file at or below a path; raise if another mount can't hold one of them."""
+
+    async def tree(self, path: str) -> list[FileInfo]:
+        """Return all entries below a directory: files, directories and links."""
+        files = (await self.inventory(path)).files
+        below = [info for info in files if info["path"] != path]
+        above = {
+            one
+            for info in below
+            for one in ancestors(info["path"])
+            if one != path and is_within(one, path)
+        }
+        return [*below, *(FileInfo(path=one, is_dir=True) for one in sorted(above))]
 
     @abstractmethod
     async def fetch(self, paths: Sequence[str]) -> list[bytes | FilesystemError]:
@@ -306,10 +356,6 @@ class FileStore(ABC):
             return tree_fingerprint(path, await self.entries(path))
         return None if kind is None else await self.digest(path) or "unreadable"
 
-    async def first_link(self, path: str) -> tuple[str, str] | None:
-        """Return the first link on a path and the path that it leads to, not yet normalized."""
-        return None
-
     async def replace(
         self, path: str, new: Entry | None, content: bytes, before: str | None
     ) -> None:
@@ -344,6 +390,7 @@ class FileStore(ABC):
         timeout: int | None = None,
         on_output: OnOutput | None = None,
         once: str | None = None,
+        confinement: Confinement | None = None,
     ) -> ExecuteResponse:
-        """Run a command, if the store can."""
+        """Run a command, if the store can, and keep it from files where the store `confines`."""
         raise Unsupported("Commands can't be run here. Use the file operations.")

@@ -51,8 +51,11 @@ class MergedView:
         file = next(above, None)
         return FileNotFound(real) if file is None else NotDirectory(real, file)
 
-    async def real(self, path: str, *, last: bool = True) -> str:
-        """Return the path without links; if not `last`, the last name stays as it is."""
+    async def real(self, path: str, *, last: bool = True, links: list[str] | None = None) -> str:
+        """Return the path without links; if not `last`, the last name stays as it is.
+
+        The links that it goes by are added to `links`.
+        """
         if path == "/":
             return path
         if not last:
@@ -65,6 +68,8 @@ class MergedView:
             head, rest = "/" + "/".join(parts[:up]), parts[up + 1 :]
             if link := await self._first_link(path, head):
                 place, target = link
+                if links is not None:
+                    links.append(place)
                 pending = "/".join([target, head[len(place) + 1 :], *parts[up:]])
             elif up == len(parts):
                 return head
@@ -75,19 +80,24 @@ class MergedView:
         raise explain(path, OSError(errno.ELOOP, ""))
 
     async def _first_link(self, path: str, real: str) -> tuple[str, str] | None:
-        """Return the first link on a path and where it leads to, as `FileStore.first_link`."""
+        """Return the first link on a path, and the path that it leads to, not yet resolved."""
         top = self.layer.top_hidden(real)
-        if top is None:
-            return await self.lower.first_link(real)
-        above = top.rpartition("/")[0] or "/"
-        if found := await self.lower.first_link(above):
-            return found
-        entry = self.layer.entry(top)
-        if entry is None or entry["kind"] != "link":
+        seen = real if top is None else top.rpartition("/")[0] or "/"
+        link, *more = await self.lower.resolve(seen)
+        entry = None if top is None else self.layer.entry(top)
+        if more:
+            [found] = await self.lower.entries(link, below=False)
+            target = found.target or ""
+            # An absolute link leads outside, unless the store follows it.
+            is_outside = target.startswith("/") and (await self.lower.resolve(link))[-1] == link
+        elif top is not None and entry is not None and entry["kind"] == "link":
+            link, target = top, entry["target"]
+            is_outside = target.startswith("/")
+        else:
             return None
-        if entry["target"].startswith("/"):
+        if is_outside:
             raise LeadsOutside(path)
-        return top, f"{above.rstrip('/')}/{entry['target']}"
+        return link, target if target[:1] == "/" else f"{link.rpartition('/')[0]}/{target}"
 
     async def leads_to(self, link: str) -> Kind | None:
         """Return what a link leads to; `None` if nowhere, or outside."""

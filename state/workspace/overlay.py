@@ -19,6 +19,7 @@ from langgraph_filesystem.state.backends.file_store import (
     Kind,
     MountContext,
     Query,
+    Skip,
     batches,
 )
 from langgraph_filesystem.state.backends.protocol import (
@@ -109,7 +110,7 @@ class OverlayStore(FileStore):
     A path without links is called real here.
     """
 
-    capabilities = Capabilities(in_state=True)
+    capabilities = Capabilities(in_state=True, on_machine=True)
 
     def __init__(
         self, open_lower: Callable[[], FileStore], context: MountContext, limit: int
@@ -197,13 +198,16 @@ class OverlayStore(FileStore):
         result.entries = [_named(info, real, path) for info in shown.values()]
         return result
 
-    async def glob(self, pattern: str, path: str | None = None) -> GlobResult:
-        """Find files below a directory by a pattern."""
+    async def glob(
+        self, pattern: str, path: str | None = None, *, skips: Skip | None = None
+    ) -> GlobResult:
+        """Find files below a directory by a pattern, except some."""
         matches, real = compile_glob(pattern), await self._view.real(path or "/")
         with _renaming(real, path or "/"):
             result = GlobResult(matches=[])
             if await self._view.is_directory_below(real):
-                result = await self._view.lower.glob(pattern, None if path is None else real)
+                place, hidden = None if path is None else real, self._skips(real, path, skips)
+                result = await self._view.lower.glob(pattern, place, skips=hidden)
         start = real.rstrip("/") + "/"
         links = [FileInfo(path=one, is_link=True) for one in result.other_links]
         listed = [*(result.matches or ()), *links]
@@ -218,14 +222,26 @@ class OverlayStore(FileStore):
             for info in found
             if not info.get("is_link") or await self._view.leads_to(info["path"]) == "file"
         ]
+        if skips is not None:
+            result.matches = [info for info in result.matches if not skips(info["path"])]
         return result
 
     async def grep(
-        self, query: Query, path: str | None = None, glob: str | None = None
+        self,
+        query: Query,
+        path: str | None = None,
+        glob: str | None = None,
+        *,
+        skips: Skip | None = None,
     ) -> GrepResult:
-        """Search the text files below a directory, or one file."""
+        """Search the text files below a directory, or one file, except some."""
         real = await self._view.real(path or "/")
-        texts = list(self._view.texts(real, glob))
+        hidden = self._skips(real, path, skips)
+        texts = [
+            (one, text)
+            for one, text in self._view.texts(real, glob)
+            if skips is None or not skips(_renamed(one, real, path))
+        ]
         changed = self._layer.hides_below(real)
         with _renaming(real, path or "/"):
             is_file = self._layer.kind(real) == "file"
@@ -233,10 +249,11 @@ class OverlayStore(FileStore):
             if not is_file and await self._view.is_searched_below(real):
                 # Matches that are left out must not use up the limit.
                 one = replace(query, max_count=None) if changed else query
-                total = await self._view.lower.grep(one, None if path is None else real, glob)
+                place = None if path is None else real
+                total = await self._view.lower.grep(one, place, glob, skips=hidden)
             found = await in_thread(search, texts, query)
         show_bytes(found)
-        return _named_lines(_joined(total, found, self._layer.hides, query), real, path)
+        return _named_lines(_joined(total, found, hidden, query), real, path)
 
     async def inventory(self, path: str) -> Inventory:
         """Return every file at or below a path; raise if another mount can't hold one of them."""
@@ -255,6 +272,28 @@ class OverlayStore(FileStore):
                 size = await self._view.linked_size(one.path)
             found.files.append(FileInfo(path=one.path, size=size))
         return found
+
+    async def resolve(self, path: str) -> list[str]:
+        """Return the links that a path goes by, and at last the real path that it leads to."""
+        links: list[str] = []
+        try:
+            real = await self._view.real(path, links=links)
+            return [*links, real]
+        except FilesystemError:  # one leads outside, or in a circle
+            return [*links, path]
+
+    async def tree(self, path: str) -> list[FileInfo]:
+        """Return all entries below a directory: files, directories and links."""
+        real = await self._view.real(path, last=False)
+        found = [one for one in (await self._view.tree(real)).values() if one.path != real]
+        return [
+            FileInfo(
+                path=_renamed(one.path, real, path),
+                is_dir=one.kind == "directory",
+                is_link=one.kind == "link",
+            )
+            for one in found
+        ]
 
     # Changing
 
@@ -351,6 +390,16 @@ class OverlayStore(FileStore):
         await self._remove(start)
         self._layer.change(files, entries)
         return MoveResult(path=destination, files=len(files))
+
+    def _skips(self, real: str, path: str | None, skips: Skip | None) -> Skip:
+        """Return what says which files of the store below are left out."""
+
+        def skip(one: str) -> bool:
+            if self._layer.hides(one.rstrip("/")):
+                return True
+            return skips is not None and skips(_renamed(one, real, path))
+
+        return skip
 
     # Steps of a change
 

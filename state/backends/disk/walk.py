@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from langgraph_filesystem.state.backends.disk.jail import Jail
+from langgraph_filesystem.state.backends.file_store import Skip
 from langgraph_filesystem.state.backends.protocol import FileInfo, GlobResult
 from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, NotDirectory
 from langgraph_filesystem.state.globs import Glob
@@ -37,7 +38,12 @@ def search_start(jail: Jail, path: str | None) -> str:
 
 
 def find_files(
-    jail: Jail, pattern: str, path: str | None = None, *, time_limit: float = SECONDS
+    jail: Jail,
+    pattern: str,
+    path: str | None = None,
+    *,
+    skips: Skip | None = None,
+    time_limit: float = SECONDS,
 ) -> GlobResult:
     """Find the files below a directory whose paths match a glob pattern."""
     top, left_out = search_start(jail, path), LeftOut(time_limit)
@@ -45,14 +51,15 @@ def find_files(
     matches: list[FileInfo] = []
     result = GlobResult(matches=matches)
     links: set[str] = set()
-    for found in walk(jail, top, Glob(pattern), left_out, deadline, links=links):
+    for found in walk(jail, top, Glob(pattern), left_out, deadline, links=links, skips=skips):
         if len(matches) >= _MAX_FOUND:
             result.truncated = True
             break
         matches.append({"path": found, "is_dir": False})
         if found in links:
             matches[-1]["is_link"] = True
-    result.other_links = sorted(links.difference(match["path"] for match in matches))
+    others = links.difference(match["path"] for match in matches)
+    result.other_links = sorted(link for link in others if not (skips and skips(link)))
     result.truncated = result.truncated or left_out.is_late
     result.note = left_out.note()
     return result
@@ -66,11 +73,12 @@ def walk(
     deadline: float,
     *,
     links: set[str] | None = None,
+    skips: Skip | None = None,
 ) -> Iterator[str]:
     """Yield the paths of the files below a directory that match, sorted.
 
-    With a set of `links`, which gets all that match, a link to a file inside is found under its
-    own name.
+    With `links`, a link to a file inside is found under its own name; all links that match are
+    added to them.
     """
     top = top.rstrip("/") + "/"
     # In reverse order, because the last one is taken next. Paths of directories end in `/`, so that
@@ -78,6 +86,8 @@ def walk(
     pending = _list(jail, top, top, glob, links)
     while pending:
         path = pending.pop()
+        if skips and skips(path):
+            continue
         if not path.endswith("/"):
             if can_name(jail, path):
                 yield path
