@@ -116,9 +116,8 @@ class StateCopies(StoreCopies):
 
     def below(self) -> Any:
         files = self.values().get("files", {}) if self.values else {}
-        found = {path.removeprefix("/.lower"): file for path, file in files.items()}
-        below = {path: file for path, file in found.items() if f"/.lower{path}" in files}
-        return {path: file_bytes(below[path]) for path in sorted(below)}
+        below = sorted(path for path in files if path.startswith("/.lower/"))
+        return {path.removeprefix("/.lower"): file_bytes(files[path]) for path in below}
 
 
 def contents(backend: Any) -> dict[str, bytes]:
