@@ -25,7 +25,7 @@ from langgraph_filesystem.labels import add_labelled_edges, node_metadata
 from langgraph_filesystem.nodes.model import Models, after_model, load_model, model_node
 from langgraph_filesystem.nodes.prepare import prepare_node
 from langgraph_filesystem.nodes.respond import respond_node, response_type
-from langgraph_filesystem.nodes.settings import Settings, TokenCounter
+from langgraph_filesystem.nodes.settings import InterruptOn, Settings, TokenCounter, reviews_of
 from langgraph_filesystem.state.schema import (
     Conversation,
     FilesystemState,
@@ -48,6 +48,7 @@ def create_filesystem_agent(
     evict_over: int | None = 20_000,
     token_counter: TokenCounter | None = None,
     permissions: Iterable[FilesystemPermission] = (),
+    interrupt_on: InterruptOn | None = None,
     system_prompt: str | SystemMessage | None = None,
     tool_descriptions: Mapping[str, str] | None = None,
     max_execute_timeout: int = 3_600,
@@ -75,6 +76,8 @@ def create_filesystem_agent(
         token_counter: Counts the tokens of messages; by default four characters are one.
         permissions: Rules about which operations may work on which paths; the first that covers a
             path decides, and what no rule covers is allowed.
+        interrupt_on: Names of operations and tools that a person reviews before they run, in the
+            node `review`: `True`, or a mapping as LangChain's `InterruptOnConfig`.
         system_prompt: Your instructions; what there is to know about files is put behind them.
         tool_descriptions: Descriptions of your own for operations, by name.
         max_execute_timeout: The longest timeout, in seconds, that a command may ask for.
@@ -82,7 +85,8 @@ def create_filesystem_agent(
         response_format: A schema, or a pair of prompt and schema, for `structured_response`.
         state_schema: `FilesystemState`, or a schema of yours that extends it.
         context_schema: The schema of what is passed as `context` to a run. With `Choices`, or a
-            schema that extends it, runs choose model, prompt, operations and eviction limit.
+            schema that extends it, runs choose model, prompt, operations, eviction limit and
+            what a person reviews.
         checkpointer: Where threads are kept, such as from `open_sqlite`.
         store: What lasts across threads.
         interrupt_before: Nodes to stop before.
@@ -91,13 +95,15 @@ def create_filesystem_agent(
         debug: Print what happens.
         name: The name of the graph, for parents and traces.
     """
+    rules = Permissions(permissions)
     settings = Settings(
         mounts=Mounts(mounts),
         evict_over=evict_over,
         token_counter=token_counter,
         read_before_edit=read_before_edit,
         max_execute_timeout=max_execute_timeout,
-        permissions=Permissions(permissions),
+        permissions=rules,
+        review=reviews_of(interrupt_on, rules, context_schema),
     )
     check_schema(state_schema)
     if system_prompt is not None and not isinstance(system_prompt, str | SystemMessage):
@@ -109,7 +115,7 @@ def create_filesystem_agent(
     builder = _builder(state_schema, context_schema, response_format)
     builder.add_node(
         "prepare",
-        prepare_node(models, chosen),
+        prepare_node(models, chosen, [item.name for item in own_tools]),
         input_schema=Conversation,
         metadata=node_metadata("prepare"),
     )

@@ -22,6 +22,7 @@ _PURPOSES = {
     "prepare": "Answers calls that an earlier run left open.",
     "model": "Asks the chat model.",
     "router": "Plans which calls run now, and which backend serves them.",
+    "review": "Asks a person about calls before they run.",
     "evict": "Moves messages that are too large for the context to files.",
     "tools": "Runs the tools that were added to the agent.",
     "respond": "Asks the model for the structured response.",
@@ -46,9 +47,9 @@ def operation_metadata(operation: Operation) -> dict[str, Any]:
 
 
 def dispatch_labels(
-    operations: Sequence[str], tools: Sequence[str], settings: Settings
+    operations: Sequence[str], tools: Sequence[str], settings: Settings, *, may_ask: bool = False
 ) -> dict[str, str]:
-    """Return the nodes behind the router with the labels of their edges.
+    """Return the nodes behind the router, or behind `review`, with the labels of their edges.
 
     An edge has a label where the node can't work in every mount.
     """
@@ -56,7 +57,8 @@ def dispatch_labels(
     shells = sorted(mount.prefix for mount in settings.mounts.shells)
     if "execute" in labels and len(shells) < len(settings.mounts.all):
         labels["execute"] = f"in {', '.join(shells)}"
-    return {**labels, "evict": "nothing left to run"}
+    asks = {"review": "needs a person"} if may_ask else {}
+    return {**asks, **labels, "evict": "nothing left to run"}
 
 
 def add_labelled_edges(

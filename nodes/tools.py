@@ -10,7 +10,7 @@ from langgraph.prebuilt import ToolNode
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from langgraph_filesystem.nodes.answers import error_reply, valid
+from langgraph_filesystem.nodes.answers import error_reply, noted, valid
 from langgraph_filesystem.nodes.calls import Call, answer_id
 from langgraph_filesystem.nodes.node import Node, invoke
 from langgraph_filesystem.nodes.operation import calls_of_task
@@ -29,7 +29,7 @@ def tools_node(tools: Sequence[BaseTool]) -> Node:
     async def act(task: Any, config: RunnableConfig, runtime: Runtime[Any]) -> Any:
         messages = read_channels(config, "messages")["messages"]
         outputs: list[Any] = []
-        for call in calls_of_task(task, messages):
+        for call in calls_of_task(task, messages, config):
             outputs += await _run(runner, call, config)
         if any(isinstance(output, Command) for output in outputs):
             return outputs
@@ -77,6 +77,7 @@ def _stamp(message: Any, call: Call) -> bool:
     message.id = answer_id(call.message, call.position)
     if isinstance(message.content, str):
         message.content = valid(message.content)
+    message.content = noted(call, message.content)
     return True
 
 
