@@ -1,7 +1,7 @@
 """`create_filesystem_agent`: the whole graph from one call."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NotRequired
+from typing import Any, NotRequired, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import SystemMessage
@@ -24,11 +24,13 @@ from langgraph_filesystem.guard import guarded
 from langgraph_filesystem.labels import add_labelled_edges, node_metadata
 from langgraph_filesystem.nodes.model import Models, after_model, load_model, model_node
 from langgraph_filesystem.nodes.prepare import prepare_node
+from langgraph_filesystem.nodes.registry import WRITE_TODOS
 from langgraph_filesystem.nodes.respond import respond_node, response_type
 from langgraph_filesystem.nodes.settings import InterruptOn, Settings, TokenCounter, reviews_of
 from langgraph_filesystem.state.schema import (
     Conversation,
     FilesystemState,
+    Todos,
     extended_schema,
     public_schema,
 )
@@ -49,6 +51,7 @@ def create_filesystem_agent(
     token_counter: TokenCounter | None = None,
     permissions: Iterable[FilesystemPermission] = (),
     interrupt_on: InterruptOn | None = None,
+    todos: bool = False,
     system_prompt: str | SystemMessage | None = None,
     tool_descriptions: Mapping[str, str] | None = None,
     max_execute_timeout: int = 3_600,
@@ -78,6 +81,7 @@ def create_filesystem_agent(
             path decides, and what no rule covers is allowed.
         interrupt_on: Names of operations and tools that a person reviews before they run, in the
             node `review`: `True`, or a mapping as LangChain's `InterruptOnConfig`.
+        todos: Let the model keep a list of its steps, in the channel `todos`.
         system_prompt: Your instructions; what there is to know about files is put behind them.
         tool_descriptions: Descriptions of your own for operations, by name.
         max_execute_timeout: The longest timeout, in seconds, that a command may ask for.
@@ -110,9 +114,11 @@ def create_filesystem_agent(
         raise ValueError(f"`system_prompt` must be text or a SystemMessage, not {system_prompt!r}.")
     models, own_tools = Models(load_model(model)), as_tools(tools or ())
     chosen = working_operations(operations, settings)
+    if todos:
+        chosen["write_todos"] = WRITE_TODOS
     descriptions = checked_descriptions(tool_descriptions, chosen)
     end = "respond" if response_format is not None else END
-    builder = _builder(state_schema, context_schema, response_format)
+    builder = _builder(state_schema, context_schema, response_format, todos)
     builder.add_node(
         "prepare",
         prepare_node(models, chosen, [item.name for item in own_tools]),
@@ -159,9 +165,18 @@ def create_filesystem_agent(
 
 
 def _builder(
-    state_schema: type[Any], context_schema: type[Any] | None, response_format: Any
+    state_schema: type[Any], context_schema: type[Any] | None, response_format: Any, todos: bool
 ) -> StateGraph[Any, Any, Any, Any]:
     """Return a builder whose input and output leave out what the graph keeps for itself."""
+    if not isinstance(todos, bool):
+        raise ValueError(f"`todos` must be True or False, not {todos!r}.")
+    if todos:
+        if "todos" in get_type_hints(state_schema):
+            raise ValueError(
+                f"The state schema {state_schema.__name__} has a key `todos` of its own. With "
+                "`todos=True` the graph adds that key: leave it out of the schema."
+            )
+        state_schema = extended_schema(state_schema, todos=Todos)
     given, more = public_schema(state_schema, "Input"), {}
     if response_format is not None:
         more = {"structured_response": NotRequired[response_type(response_format)]}

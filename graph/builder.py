@@ -202,7 +202,8 @@ def checked_descriptions(
 ) -> Mapping[str, str]:
     """Return the descriptions, or raise for one that no operation would ever show."""
     for name, text in (descriptions or {}).items():
-        chosen_operations([name])
+        if name not in operations:
+            chosen_operations([name])
         if not isinstance(text, str):
             raise ValueError(f"The description of {name!r} must be text, not {text!r}.")
     return {name: text for name, text in (descriptions or {}).items() if name in operations}

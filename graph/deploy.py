@@ -149,6 +149,7 @@ graph = create_filesystem_agent(
     mounts=mounted(),
     # No mount of these runs commands; of one that is made for a run the builder can't know.
     operations=[name for name in OPERATIONS if name != "execute"],
+    todos=True,
     context_schema=AgentContext,
     name="filesystem",
 )

@@ -55,6 +55,8 @@ class Answer:
     """For the model: text, or content blocks."""
     artifact: dict[str, Any] = field(default_factory=dict)
     """For programs: counts, exit codes, offsets."""
+    update: dict[str, Any] = field(default_factory=dict)
+    """Channels that the operation writes besides `messages`, `files` and `seen`."""
 
 
 def reply(call: Call, answer: Answer, limit: int | None = MAX_CHARACTERS) -> ToolMessage:

@@ -37,6 +37,7 @@ def operation_node(operation: Operation, built: Settings) -> Node:
         files = ThreadFiles(state.get("files") or {})
         workspace = open_workspace(settings, runtime, files, state.get("seen"), once)
         answers: list[ToolMessage] = []
+        update: dict[str, Any] = {}
         for call in calls_of_task(task, state["messages"], config):
             files.call = call.id
             workspace.key = once.key(call.message, str(call.position))
@@ -46,12 +47,12 @@ def operation_node(operation: Operation, built: Settings) -> Node:
             )
             if answer is None:
                 break  # it runs again in the next wave, with the later calls of this task
-            answers.append(
-                error_reply(call, answer)
-                if isinstance(answer, FilesystemError)
-                else reply(call, answer, limit)
-            )
-        return {"messages": answers, **workspace.updates()}
+            if isinstance(answer, FilesystemError):
+                answers.append(error_reply(call, answer))
+            else:
+                answers.append(reply(call, answer, limit))
+                update |= answer.update
+        return {"messages": answers, **workspace.updates(), **update}
 
     return Node(operation.name, act)
 

@@ -44,9 +44,10 @@ def prepare_node(models: Models, operations: Collection[str], tools: Collection[
 async def _check(choices: Choices, models: Models, operations: Collection[str]) -> None:
     missing = [name for name in choices.operations or () if name not in operations]
     if missing:
+        known = [name for name in operations if name != "write_todos"]
         raise ValueError(
             f"The context asks for operations that this graph does not have: {', '.join(missing)}. "
-            f"It has: {', '.join(operations)}."
+            f"It has: {', '.join(known)}."
         )
     await models.get(choices.model)
 

@@ -1,4 +1,4 @@
-"""The section of the system prompt about the filesystem: exactly what this graph has."""
+"""The sections of the system prompt about files and steps: exactly what this graph has."""
 
 from collections.abc import Collection, Sequence
 
@@ -20,6 +20,12 @@ _INTRODUCTION = """\
 
 You have a filesystem. Paths are absolute and start with `/`."""
 
+_STEPS = """\
+## Steps
+
+When a task has several steps, write them down with `write_todos` before you begin, and keep the \
+list up to date while you work: people follow your progress there."""
+
 _HINTS = {
     "read_file": "Large files come in pages: read on until you have seen what you need.",
     "write_file": "Keep what you will need later, such as plans, notes and long results, in files.",
@@ -38,7 +44,15 @@ _KEEPING = frozenset({"write_file", "edit_file", "move"})
 def filesystem_prompt(
     operations: Collection[str], mounts: Mounts, *, read_before_edit: bool = True
 ) -> str:
-    """Return the section for these operations and mounts."""
+    """Return the sections for these operations and mounts."""
+    files = _files_section(
+        [name for name in operations if name != "write_todos"], mounts, read_before_edit
+    )
+    steps = _STEPS if "write_todos" in operations else ""
+    return "\n\n".join(section for section in (files, steps) if section)
+
+
+def _files_section(operations: Sequence[str], mounts: Mounts, read_before_edit: bool) -> str:
     if not operations:
         return ""
     lines = [f"- {hint}" for name, hint in _HINTS.items() if name in operations]

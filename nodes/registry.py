@@ -17,10 +17,11 @@ from langgraph_filesystem.nodes.ls import Ls, ls
 from langgraph_filesystem.nodes.move import Move, move
 from langgraph_filesystem.nodes.read_file import ReadFile, read_file
 from langgraph_filesystem.nodes.write_file import WriteFile, write_file
+from langgraph_filesystem.nodes.write_todos import WriteTodos, write_todos
 from langgraph_filesystem.state.errors import InvalidCall
 from langgraph_filesystem.state.workspace.workspace import Workspace
 
-__all__ = ("OPERATIONS", "Operation", "chosen_operations", "tool_schemas")
+__all__ = ("OPERATIONS", "WRITE_TODOS", "Operation", "chosen_operations", "tool_schemas")
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,11 @@ OPERATIONS: Mapping[str, Operation] = {
         ),
     )
 }
+
+WRITE_TODOS = Operation(
+    "write_todos", WriteTodos, write_todos, "Keeps the list of steps.", changes=False
+)
+"""Not one of `OPERATIONS`, as it works on no file. A graph with `todos=True` has it."""
 
 
 def chosen_operations(names: Iterable[str] | None) -> dict[str, Operation]:

@@ -188,7 +188,7 @@ class Plan:
             self.rejections.append(error_reply(call, error))
             return
         node = call.name if call.name in self._operations else "tools"
-        key = (node, claims) if claims else call.position
+        key = (node, claims) if call.name in self._operations else call.position
         follows_task = any(_conflict(claims, task.claims) for task in self._tasks.values())
         if needs_person and not follows_task and not _conflict(claims, self._held):
             self._for_person.append(call)

@@ -83,6 +83,14 @@ class Choices(BaseModel):
         json_schema_extra={"langgraph_nodes": ["review"]},
     )
 
+    todos: bool = Field(
+        default=True,
+        title="List of steps",
+        description="Let the model keep a list of its steps with `write_todos`, if the graph was "
+        "built with it.",
+        json_schema_extra={"langgraph_nodes": ["model"]},
+    )
+
     @field_validator("evict_over", mode="before")
     @classmethod
     def _no_boolean(cls, value: Any) -> Any:
@@ -103,10 +111,15 @@ def chosen(runtime: Runtime[Any]) -> Choices:
 
 def offered_by(operations: Mapping[str, T], runtime: Runtime[Any]) -> Mapping[str, T]:
     """Return the operations that the run may use."""
-    names = chosen(runtime).operations
-    if names is None:
+    choices = chosen(runtime)
+    names = choices.operations
+    if names is None and choices.todos:
         return operations
-    return {name: item for name, item in operations.items() if name in names}
+    return {
+        name: item
+        for name, item in operations.items()
+        if (choices.todos if name == "write_todos" else names is None or name in names)
+    }
 
 
 InterruptOn: TypeAlias = Mapping[str, bool | Mapping[str, Any]]

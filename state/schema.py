@@ -25,6 +25,8 @@ __all__ = (
     "DecisionKind",
     "FilesystemState",
     "Route",
+    "Todo",
+    "Todos",
     "extended_schema",
     "missing_channels",
     "public_schema",
@@ -72,6 +74,22 @@ class FilesystemState(TypedDict):
     """Path to the digest of what the agent last read or wrote there."""
     routes: NotRequired[list[Route]]
     """The plan of the current wave."""
+
+
+class Todo(TypedDict):
+    """One step of the list that `write_todos` keeps, as web interfaces show it."""
+
+    content: str
+    status: Literal["pending", "in_progress", "completed"]
+
+
+def latest_todos(before: list[Todo], after: list[Todo]) -> list[Todo]:
+    """Take the list that was written last: tools and branches may write one in the same step."""
+    return after
+
+
+Todos = NotRequired[Annotated[list[Todo], latest_todos]]
+"""The type of `todos`, a channel that only a graph with `todos=True` has."""
 
 
 class Conversation(TypedDict):

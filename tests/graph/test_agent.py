@@ -61,10 +61,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "execute": {"mounts": {"/": Shell()}},
     "read_only": {"operations": ["ls", "read_file", "glob", "grep"]},
     "response_format": {"response_format": Verdict},
+    "todos": {"todos": True},
     "everything": {
         "tools": [weather],
         "mounts": {"/": StateBackend(), "/box/": Shell()},
         "response_format": Verdict,
+        "todos": True,
     },
 }
 
@@ -73,6 +75,17 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def test_the_graph_is_drawn_with_what_is_configured_and_nothing_else(name: str) -> None:
     drawn = create_filesystem_agent(ScriptedModel(), **OPTIONS[name]).get_graph()
     assert_snapshot(f"graph_{name}.mmd", draw_mermaid(drawn))
+
+
+def test_a_graph_without_options_has_these_nodes_and_channels_and_no_others() -> None:
+    agent = create_filesystem_agent(ScriptedModel())
+    nodes = "prepare router evict ls read_file write_file edit_file delete move glob grep model"
+    assert {*agent.nodes} == {"__start__", *nodes.split()}
+    channels = {name for name in agent.channels if not name.startswith(("branch:", "__"))}
+    assert channels == {"messages", "files", "seen", "routes"}
+    # Nothing is planned, and no edge waits, for a node that is not there.
+    branches = {name.removeprefix("branch:to:") for name in agent.channels if "branch:" in name}
+    assert branches == {*nodes.split()}
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

@@ -157,7 +157,7 @@ def test_snapshots_are_spaced_by_size(tmp_path: Path) -> None:
     thread = Thread(tmp_path / "db", files=2, size=300_000, turns=30)
     thread.go_on_until(180)
     replayed = thread.replayed()
-    # 600,000 characters at 3,072 an update are 195 updates; messages are much smaller.
+    # 600,000 characters at 1,536 an update are 390 updates; messages are much smaller.
     assert replayed["files"] > 170
     assert replayed["messages"] <= 104
     thread.check()

@@ -11,7 +11,7 @@ from langgraph_filesystem.deploy import AgentContext
 from tests.server.driving import assistant, new_thread, run, typed
 from tests.server.serving import Server
 
-FIELDS = ["model", "system_prompt", "evict_over", "operations", "root", "user_id"]
+FIELDS = ["model", "system_prompt", "evict_over", "operations", "todos", "root", "user_id"]
 
 
 async def test_studio_is_told_what_can_be_chosen(client: LangGraphClient) -> None:
@@ -41,6 +41,7 @@ async def test_two_assistants_of_one_graph_differ(client: LangGraphClient) -> No
         model="openai:gpt-pirate",
         system_prompt="Talk like a pirate.",
         operations=["ls", "read_file"],
+        todos=False,
     )
     poet = await made(client, model="openai:gpt-poet", system_prompt="Answer in verse.")
 
@@ -70,6 +71,17 @@ async def test_a_run_may_choose_differently_from_its_assistant(client: LangGraph
     assert "/a.txt" in state["files"]
 
 
+async def test_an_assistant_keeps_a_list_of_steps_unless_it_is_told_not_to(
+    client: LangGraphClient,
+) -> None:
+    command = """write_todos '[{"content": "plan", "status": "pending"}]'"""
+    state = await run(client, await new_thread(client), command)
+    assert state["todos"] == [{"content": "plan", "status": "pending"}]
+    without = await made(client, todos=False)
+    refused = await run(client, await new_thread(client), command, without)
+    assert "there is no command `write_todos`" in refused["messages"][-1]["content"]
+
+
 async def test_an_operation_that_was_not_allowed_is_refused_if_it_is_called(
     client: LangGraphClient,
 ) -> None:
@@ -81,7 +93,7 @@ async def test_an_operation_that_was_not_allowed_is_refused_if_it_is_called(
     state: Any = await client.runs.wait(thread, reader, input=None)
     [answer] = [m for m in state["messages"] if m["type"] == "tool"]
     assert answer["status"] == "error"
-    assert "There are: ls." in answer["content"]
+    assert "There are: ls, write_todos." in answer["content"]
     assert state.get("files", {}) == {}
 
 

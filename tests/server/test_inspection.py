@@ -27,6 +27,7 @@ async def test_every_node_says_what_it_is_for_and_whether_it_changes_anything(
     for name in nodes.keys() & OPERATIONS.keys():
         changes = nodes[name]["effect"] == "changing"
         assert changes is OPERATIONS[name].changes, name
+    assert nodes["write_todos"]["effect"] == "read-only", "it changes no file"
 
 
 async def test_every_edge_is_drawn_with_its_condition(client: LangGraphClient) -> None:
@@ -35,7 +36,7 @@ async def test_every_edge_is_drawn_with_its_condition(client: LangGraphClient) -
     local = deploy.graph.get_graph().edges
     assert set(edges) == {(edge.source, edge.target) for edge in local}
     conditional = {(e["source"], e["target"]) for e in drawn["edges"] if e.get("conditional")}
-    operations = {node["id"] for node in drawn["nodes"]} & OPERATIONS.keys()
+    operations = {node["id"] for node in drawn["nodes"]} & {*OPERATIONS, "write_todos"}
     # Every operation works in every mount here, and goes on to one node.
     assert {pair for pair in conditional if not edges[pair]} == {("router", n) for n in operations}
     assert {edge for edge in edges if edge[0] in operations} == {(n, "evict") for n in operations}
@@ -48,7 +49,7 @@ async def test_the_input_is_a_chat_with_files_that_can_be_typed_in(
 ) -> None:
     schemas: Any = await client.assistants.get_schemas(await assistant(client))
     for given in (schemas["input_schema"], schemas["output_schema"]):
-        assert set(given["properties"]) == {"messages", "files"}
+        assert set(given["properties"]) == {"messages", "files", "todos"}
         assert_typed_files(given)
     assert schemas["input_schema"]["required"] == ["messages"]
     items = schemas["input_schema"]["properties"]["messages"]["items"]
@@ -61,7 +62,7 @@ async def test_files_can_be_edited_in_the_state(client: LangGraphClient) -> None
     schemas: Any = await client.assistants.get_schemas(await assistant(client))
     state = schemas["state_schema"]
     # What the agent knows and plans is shown; what LangGraph keeps for itself is not.
-    assert set(state["properties"]) == {"messages", "files", "seen", "routes"}
+    assert set(state["properties"]) == {"messages", "files", "seen", "routes", "todos"}
     assert_typed_files(state)
 
 

@@ -66,11 +66,11 @@ def tools_of(request: Request) -> dict[str, Any]:
 
 def test_every_schema_that_arrives_is_valid(maker: Maker) -> None:
     with providing([Reply("hello")]) as provider:
-        agent = create_filesystem_agent(maker(provider))
+        agent = create_filesystem_agent(maker(provider), todos=True)
         assert agent.invoke(GIVEN)["messages"][-1].text == "hello"
     [request] = provider.requests
     schemas = tools_of(request)
-    assert set(schemas) == OPERATIONS.keys() - {"execute"}
+    assert set(schemas) == {*OPERATIONS, "write_todos"} - {"execute"}
     for name, schema in schemas.items():
         jsonschema_rs.meta.validate(schema)
         assert schema["type"] == "object", name

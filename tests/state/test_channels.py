@@ -369,7 +369,7 @@ def test_snapshots_of_a_small_channel_come_often() -> None:
     assert loaded(FilesChannel(typ=dict, snapshot_frequency=7), {}).snapshot_frequency == 7
 
 
-@pytest.mark.parametrize(("size", "spaced"), [(500_000, 162), (1_000_000, 325), (10_000_000, 200)])
+@pytest.mark.parametrize(("size", "spaced"), [(500_000, 325), (1_000_000, 651), (10_000_000, 200)])
 def test_snapshots_are_spaced_by_size_until_replaying_takes_too_long(
     size: int, spaced: int
 ) -> None:
