@@ -1,12 +1,9 @@
 """The `review` node: a person decides about calls before they run.
 
 It asks about all calls that wait with one interrupt, in the shape of LangChain's `HITLRequest`. A
-reply that does not fit never raises an error, which would break the thread: LangGraph gives the
-same reply to the node each time that it runs. The node asks again instead, about one call at a
-time, and says what was wrong. Until every decision fits, nothing runs.
-
-LangGraph runs the node from its beginning for each reply, and hands out the replies in their order.
-So which interrupt comes next may depend on the state and on earlier replies, and on nothing else.
+reply that does not fit runs nothing and never raises an error, which would break the thread:
+LangGraph would give the same reply to the node for ever. The node notes what was wrong instead, and
+asks again when it comes next, about one call at a time.
 """
 
 import json
@@ -16,6 +13,7 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.errors import GraphInterrupt
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
@@ -41,7 +39,7 @@ from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, Not
 from langgraph_filesystem.state.files import ThreadFiles
 from langgraph_filesystem.state.io import attempt, in_thread
 from langgraph_filesystem.state.langgraph_internals import read_channels
-from langgraph_filesystem.state.schema import Decision, DecisionKind
+from langgraph_filesystem.state.schema import Decision
 from langgraph_filesystem.state.text import escaped_message
 from langgraph_filesystem.state.workspace.workspace import Workspace
 
@@ -65,14 +63,19 @@ def review_node(
     async def act(state: Any, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
         messages = state["messages"]
         made = decisions_about(messages, state.get("decisions") or [])
-        plan = Plan(operations, tools, settings, made, config, runtime)
-        descriptions = _Descriptions(operations, settings, config, runtime)
+        calls = _asked_about(state, made)
         answers: list[AnyMessage] = []
-        calls = _waiting(state)
-        for call, verdict in zip(calls, await _verdicts(calls, plan, descriptions), strict=True):
-            made.append(verdict.decision(call))
-            if verdict.kind in ("reject", "respond"):
-                answers.append(verdict.answer(call))
+        if calls:
+            descriptions = _Descriptions(operations, settings, config, runtime)
+            request = await _request(calls, made, descriptions)
+            given = await _reply(request, config)
+            plan = Plan(operations, tools, settings, made, config, runtime)
+            allowed = [descriptions.review(call).allowed_decisions for call in calls]
+            verdicts = _verdicts(given, calls, allowed, plan)
+            decided = {verdict.decision["call"] for verdict in verdicts}
+            made = [d for d in made if d["call"] not in decided]
+            made += [verdict.decision for verdict in verdicts]
+            answers += [verdict.answer for verdict in verdicts if verdict.answer]
         plan = Plan(operations, tools, settings, made, config, runtime)
         update = await plan_wave(plan, [*messages, *answers])
         if answers:
@@ -82,14 +85,46 @@ def review_node(
     return Node("review", act)
 
 
-def _waiting(state: Any) -> list[Call]:
-    """Return the calls that are planned for a person, unless they were answered since."""
+def _asked_about(state: Any, made: Sequence[Decision]) -> list[Call]:
+    """Return the planned calls, without those that were answered since, or one that is unclear."""
     message, answers = last_ai_message(state["messages"])
     if message is None:
         return []
     planned = [r for r in state.get("routes") or () if r["node"] == "review"]
     ids = {id for route in planned if route["message"] == message.id for id in route["calls"]}
-    return [call for call in open_calls(message, answers) if call.id in ids and not call.problem]
+    calls = [call for call in open_calls(message, answers) if call.id in ids and not call.problem]
+    unclear = {decision["call"] for decision in made if decision["kind"] == "unclear"}
+    return [call for call in calls if call.id in unclear][:1] or calls
+
+
+async def _request(
+    calls: Sequence[Call], made: Sequence[Decision], descriptions: "_Descriptions"
+) -> dict[str, Any]:
+    """Return the request about some calls, in the shape of LangChain's `HITLRequest`."""
+    problems = {decision["call"]: decision.get("problem") for decision in made}
+    actions, configs = [], []
+    for call in calls:
+        description = await descriptions.of(call)
+        if problem := problems.get(call.id):
+            alone = "Decide about this call alone."
+            description = _shown(f"{problem} {alone}\n\n{description}")
+        actions.append({"name": call.name, "args": call.args, "description": description})
+        allowed = list(descriptions.review(call).allowed_decisions)
+        configs.append({"action_name": call.name, "allowed_decisions": allowed})
+    return {"action_requests": actions, "review_configs": configs}
+
+
+async def _reply(request: dict[str, Any], config: RunnableConfig) -> Any:
+    """Interrupt, and return the last reply when the node runs again, if it is to this request."""
+    is_replied = await Once(config).is_replied()
+    replies: list[Any] = []
+    while True:
+        try:
+            replies.append(interrupt(request))
+        except GraphInterrupt:
+            if not replies or not is_replied:
+                raise
+            return replies[-1]
 
 
 # What a person may decide.
@@ -97,104 +132,81 @@ def _waiting(state: Any) -> list[Call]:
 
 @dataclass(frozen=True)
 class _Verdict:
-    """A decision that fits its call."""
+    """A decision, and the answer to a call that does not run."""
 
-    kind: DecisionKind
-    args: dict[str, Any] | None = None
-    message: str = ""
-
-    def decision(self, call: Call) -> Decision:
-        made = Decision(message=call.message, call=call.id, kind=self.kind)
-        return made if self.args is None else {**made, "args": self.args}
-
-    def answer(self, call: Call) -> ToolMessage:
-        """Return the answer to a call that does not run."""
-        if self.kind == "respond":
-            return reply(call, Answer(self.message))
-        why = (
-            f"They say: {self.message}"
-            if self.message
-            else "Don't repeat it unless they ask for it."
-        )
-        rejected = reply(call, Answer(f"A person rejected this call, so it was not run. {why}"))
-        return rejected.model_copy(update={"status": "error"})
+    decision: Decision
+    answer: ToolMessage | None = None
 
 
-async def _verdicts(
-    calls: Sequence[Call], plan: Plan, descriptions: "_Descriptions"
+class _Misfit(Exception):
+    """A reply that does not fit its request."""
+
+
+def _verdicts(
+    given: Any, calls: Sequence[Call], allowed: Sequence[Sequence[str]], plan: Plan
 ) -> list[_Verdict]:
-    """Ask about all calls at once, and then about each whose decision does not fit."""
-    if not calls:
-        return []
-    requests = [
-        {"name": call.name, "args": call.args, "description": await descriptions.of(call)}
-        for call in calls
-    ]
-    configs = [
-        {
-            "action_name": call.name,
-            "allowed_decisions": list(descriptions.review(call).allowed_decisions),
-        }
-        for call in calls
-    ]
-    given = _listed(interrupt({"action_requests": requests, "review_configs": configs}))
-    verdicts: list[_Verdict] = []
-    for place, call in enumerate(calls):
-        allowed = descriptions.review(call).allowed_decisions
-        read = _read(call, allowed, given, place, len(calls), plan)
-        while isinstance(read, str):
-            problem = f"{read} None of the calls has run. Decide about this one alone."
-            description = _shown(f"{problem}\n\n{requests[place]['description']}")
-            request = {**requests[place], "description": description}
-            again = _listed(
-                interrupt({"action_requests": [request], "review_configs": [configs[place]]})
-            )
-            read = _read(call, allowed, again, 0, 1, plan)
-        verdicts.append(read)
-    return verdicts
+    """Return what was decided about each call; about none if one decision does not fit."""
+    decisions, read = _listed(given), list[_Verdict]()
+    try:
+        if len(decisions) != len(calls):
+            count = counted(len(decisions), "decision")
+            raise _Misfit(f"The reply has {count} for {counted(len(calls), 'call')}.")
+        for call, kinds, decision in zip(calls, allowed, decisions, strict=True):
+            read.append(_verdict(call, kinds, decision, plan))
+    except _Misfit as misfit:
+        wrong = calls[len(read) : len(read) + 1] if len(decisions) == len(calls) else calls
+        other = "The decision about another call did not fit."
+        return [_unclear(call, str(misfit) if call in wrong else other) for call in calls]
+    return read
 
 
-def _listed(value: Any) -> list[Any]:
+def _unclear(call: Call, problem: str) -> _Verdict:
+    return _Verdict(Decision(message=call.message, call=call.id, kind="unclear", problem=problem))
+
+
+def _listed(given: Any) -> list[Any]:
     """Return the decisions of a reply, which may also be a list, or a single decision."""
-    if isinstance(value, Mapping) and "decisions" in value:
-        value = value["decisions"]
-    return list(value) if isinstance(value, list | tuple) else [value]
+    if isinstance(given, Mapping) and "decisions" in given:
+        given = given["decisions"]
+    return list(given) if isinstance(given, list | tuple) else [given]
 
 
-def _read(
-    call: Call, allowed: Sequence[str], given: list[Any], place: int, count: int, plan: Plan
-) -> _Verdict | str:
-    """Return what was decided about a call, or what is wrong with the decision."""
-    if len(given) != count:
-        return f"The reply has {counted(len(given), 'decision')} for {counted(count, 'call')}."
-    decision = given[place]
-    if not isinstance(decision, Mapping) or "type" not in decision:
-        return f"The reply holds something that is no decision. {_REPLY}"
-    kind, message = decision["type"], decision.get("message")
+def _verdict(call: Call, allowed: Sequence[str], given: Any, plan: Plan) -> _Verdict:
+    if not isinstance(given, Mapping) or "type" not in given:
+        raise _Misfit(f"The reply holds something that is not a decision. {_REPLY}")
+    kind, message = given["type"], given.get("message")
     if kind not in allowed:
-        return f"The decision {str(kind)[:100]!r} is not allowed. Allowed: {', '.join(allowed)}."
+        names = ", ".join(allowed)
+        raise _Misfit(f"The decision {str(kind)[:100]!r} is not allowed. Allowed: {names}.")
     if message is not None and not isinstance(message, str):
-        return "The `message` of a decision must be text."
+        raise _Misfit("The `message` of a decision must be text.")
+    decision = Decision(message=call.message, call=call.id, kind=kind)
     if kind == "edit":
-        return _edit(call, decision.get("edited_action"), plan)
-    if kind == "respond" and not message:
-        return "The decision 'respond' needs a `message`: it is the answer to the call."
-    return _Verdict(kind, message=valid(message or ""))
+        args = _edited(call, given.get("edited_action"), plan)
+        return _Verdict({**decision, "args": args})
+    if kind == "respond":
+        if not message:
+            raise _Misfit("The decision 'respond' needs a `message`, which answers the call.")
+        return _Verdict(decision, reply(call, Answer(message)))
+    if kind == "reject":
+        why = f"They say: {message}" if message else "Don't repeat it unless they ask for it."
+        told = reply(call, Answer(f"A person rejected this call, so it was not run. {why}"))
+        return _Verdict(decision, told.model_copy(update={"status": "error"}))
+    return _Verdict(decision)
 
 
-def _edit(call: Call, action: Any, plan: Plan) -> _Verdict | str:
+def _edited(call: Call, action: Any, plan: Plan) -> dict[str, Any]:
+    """Return the arguments that the call is to run with."""
     if not isinstance(action, Mapping) or not isinstance(action.get("args"), dict):
-        return "The decision 'edit' needs an `edited_action` with `name` and `args`."
+        raise _Misfit("The decision 'edit' needs an `edited_action` with `name` and `args`.")
     if action.get("name", call.name) != call.name:
-        return f"An edit can't turn `{call.name}` into another tool. Reject the call instead."
+        raise _Misfit(f"An edit can't turn `{call.name}` into another tool: reject the call.")
     args = dict(action["args"])
-    if args == call.args:
-        return _Verdict("approve")
     try:
         plan.claims(replace(call, args=args))
     except FilesystemError as error:
-        return f"The edited call can't run: {error}"
-    return _Verdict("edit", args)
+        raise _Misfit(f"The edited call can't run: {error}") from None
+    return args
 
 
 # What a person reads.
@@ -262,7 +274,8 @@ class _Descriptions:
     async def _write(self, args: WriteFile) -> str:
         path = escaped(args.file_path)
         before = await self._text(args.file_path)
-        self._after[args.file_path] = args.content
+        if before is None or args.overwrite:
+            self._after[args.file_path] = args.content
         if before is None:
             return f"`write_file` creates {path}:\n\n{_diff(path, '', args.content)}"
         fails = "" if args.overwrite else " It will fail, because `overwrite` is not set."

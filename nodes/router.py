@@ -240,7 +240,7 @@ class Plan:
         is_chosen = call.name in chosen(self._runtime).interrupt_on
         if reviews is None and not is_chosen:
             return False
-        if any(d["call"] == call.id for d in self.decisions):
+        if any(d["call"] == call.id and d["kind"] != "unclear" for d in self.decisions):
             return False
         if reviews is None:
             raise FilesystemError(

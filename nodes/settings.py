@@ -82,7 +82,6 @@ class Choices(BaseModel):
         "those that the graph was built to ask about.",
         json_schema_extra={"langgraph_nodes": ["review"]},
     )
-
     todos: bool = Field(
         default=True,
         title="List of steps",

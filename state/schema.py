@@ -57,9 +57,12 @@ class Decision(TypedDict):
     message: str
     """Id of the AI message that holds the call."""
     call: str
-    kind: DecisionKind
+    kind: DecisionKind | Literal["unclear"]
+    """`unclear` if the reply did not fit: the person is asked again, about this call alone."""
     args: NotRequired[dict[str, Any]]
     """The arguments after an edit. The AI message keeps those that the model wrote."""
+    problem: NotRequired[str]
+    """Why the reply did not fit."""
 
 
 class FilesystemState(TypedDict):
