@@ -1,11 +1,10 @@
 """`create_filesystem_agent`: the whole graph from one call."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NotRequired, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import SystemMessage
-from langchain_core.tools import BaseTool
 from langgraph.cache.base import BaseCache
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -13,20 +12,29 @@ from langgraph.store.base import BaseStore
 from langgraph.types import All, Checkpointer
 
 from langgraph_filesystem.builder import (
+    Tool,
     add_nodes,
-    as_tools,
     check_schema,
     checked_descriptions,
     explained_keywords,
+    split_tools,
     working_operations,
 )
 from langgraph_filesystem.guard import guarded
 from langgraph_filesystem.labels import add_labelled_edges, node_metadata
-from langgraph_filesystem.nodes.model import Models, after_model, load_model, model_node
+from langgraph_filesystem.nodes.memory import Memory
+from langgraph_filesystem.nodes.model import (
+    Models,
+    Requests,
+    after_model,
+    load_model,
+    model_node,
+)
 from langgraph_filesystem.nodes.prepare import prepare_node
 from langgraph_filesystem.nodes.registry import WRITE_TODOS
 from langgraph_filesystem.nodes.respond import respond_node, response_type
 from langgraph_filesystem.nodes.settings import InterruptOn, Settings, TokenCounter, reviews_of
+from langgraph_filesystem.nodes.skills import Skills
 from langgraph_filesystem.state.schema import (
     Conversation,
     FilesystemState,
@@ -43,7 +51,7 @@ __all__ = ("create_filesystem_agent",)
 @explained_keywords
 def create_filesystem_agent(
     model: str | BaseChatModel,
-    tools: Sequence[BaseTool | Callable[..., Any]] | None = None,
+    tools: Sequence[Tool] | None = None,
     *,
     mounts: Mountable | None = None,
     operations: Iterable[str] | None = None,
@@ -51,6 +59,8 @@ def create_filesystem_agent(
     token_counter: TokenCounter | None = None,
     permissions: Iterable[FilesystemPermission] = (),
     interrupt_on: InterruptOn | None = None,
+    memory: Sequence[str] = (),
+    skills: Sequence[str] = (),
     todos: bool = False,
     system_prompt: str | SystemMessage | None = None,
     tool_descriptions: Mapping[str, str] | None = None,
@@ -71,7 +81,8 @@ def create_filesystem_agent(
 
     Args:
         model: A chat model, or its name such as `openai:gpt-5` (needs the extra `models`).
-        tools: Tools of your own, run in the node `tools`.
+        tools: Tools of your own, run in the node `tools`. A dict, as in `[{"type": "web_search"}]`,
+            is a tool that the provider of the model runs.
         mounts: Path prefixes and the backends behind them, or a `CompositeBackend`; by default all
             files are in the state.
         operations: Names of the operations to offer; by default every one that can work.
@@ -81,12 +92,17 @@ def create_filesystem_agent(
             path decides, and what no rule covers is allowed.
         interrupt_on: Names of operations and tools that a person reviews before they run, in the
             node `review`: `True`, or a mapping as LangChain's `InterruptOnConfig`.
+        memory: Files that the model is always told, such as `/memories/AGENTS.md`; it keeps there
+            what it learns.
+        skills: Directories with skills, such as `/skills/`: the model is told what each is for, and
+            reads it when a task fits. Of two with one name, the later one counts.
         todos: Let the model keep a list of its steps, in the channel `todos`.
         system_prompt: Your instructions; what there is to know about files is put behind them.
         tool_descriptions: Descriptions of your own for operations, by name.
         max_execute_timeout: The longest timeout, in seconds, that a command may ask for.
         read_before_edit: Refuse to change a file whose content the agent does not know.
-        response_format: A schema, or a pair of prompt and schema, for `structured_response`.
+        response_format: The form of `structured_response`: a schema, a strategy of `langchain`, or
+            a pair of a prompt and one of these.
         state_schema: `FilesystemState`, or a schema of yours that extends it.
         context_schema: The schema of what is passed as `context` to a run. With `Choices`, or a
             schema that extends it, runs choose model, prompt, operations, eviction limit and
@@ -112,30 +128,35 @@ def create_filesystem_agent(
     check_schema(state_schema)
     if system_prompt is not None and not isinstance(system_prompt, str | SystemMessage):
         raise ValueError(f"`system_prompt` must be text or a SystemMessage, not {system_prompt!r}.")
-    models, own_tools = Models(load_model(model)), as_tools(tools or ())
+    models, (own_tools, provided) = Models(load_model(model)), split_tools(tools or ())
     chosen = working_operations(operations, settings)
     if todos:
         chosen["write_todos"] = WRITE_TODOS
     descriptions = checked_descriptions(tool_descriptions, chosen)
+    parts = Skills(skills, settings, chosen), Memory(memory, settings)
+    loaded = [part for part in parts if part.paths]
+    requests = Requests(
+        models,
+        chosen,
+        [*own_tools, *provided],
+        settings,
+        system_prompt=system_prompt,
+        descriptions=descriptions,
+        loaded=loaded,
+    )
     end = "respond" if response_format is not None else END
-    builder = _builder(state_schema, context_schema, response_format, todos)
+    private = {part.channel: part.hint for part in loaded}
+    builder = _builder(state_schema, context_schema, response_format, todos, private)
     builder.add_node(
         "prepare",
-        prepare_node(models, chosen, [item.name for item in own_tools]),
+        prepare_node(models, chosen, [item.name for item in own_tools], loaded),
         input_schema=Conversation,
         metadata=node_metadata("prepare"),
     )
     add_nodes(builder, chosen, own_tools, settings, then="model", end=end)
     builder.add_node(
         "model",
-        model_node(
-            models,
-            chosen,
-            own_tools,
-            settings,
-            system_prompt=system_prompt,
-            descriptions=descriptions,
-        ),
+        model_node(requests),
         input_schema=Conversation,
         metadata=node_metadata("model"),
     )
@@ -165,7 +186,11 @@ def create_filesystem_agent(
 
 
 def _builder(
-    state_schema: type[Any], context_schema: type[Any] | None, response_format: Any, todos: bool
+    state_schema: type[Any],
+    context_schema: type[Any] | None,
+    response_format: Any,
+    todos: bool,
+    private: Mapping[str, Any],
 ) -> StateGraph[Any, Any, Any, Any]:
     """Return a builder whose input and output leave out what the graph keeps for itself."""
     if not isinstance(todos, bool):
@@ -177,11 +202,16 @@ def _builder(
                 "`todos=True` the graph adds that key: leave it out of the schema."
             )
         state_schema = extended_schema(state_schema, todos=Todos)
+    if taken := private.keys() & get_type_hints(state_schema).keys():
+        raise ValueError(
+            f"The state schema {state_schema.__name__} has a key {', '.join(sorted(taken))}, which "
+            "the agent needs for itself. Rename it in your schema."
+        )
     given, more = public_schema(state_schema, "Input"), {}
     if response_format is not None:
         more = {"structured_response": NotRequired[response_type(response_format)]}
     return StateGraph(
-        extended_schema(state_schema, **more) if more else state_schema,
+        extended_schema(state_schema, **more, **private) if more or private else state_schema,
         context_schema=context_schema,
         input_schema=given,
         output_schema=public_schema(state_schema, "Output", **more),

@@ -19,7 +19,7 @@ __all__ = (
 )
 
 _PURPOSES = {
-    "prepare": "Answers calls that an earlier run left open.",
+    "prepare": "Answers calls that an earlier run left open; loads memory and skills if any.",
     "model": "Asks the chat model.",
     "router": "Plans which calls run now, and which backend serves them.",
     "review": "Asks a person about calls before they run.",

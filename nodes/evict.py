@@ -4,9 +4,7 @@ It looks at the messages since the last AI message. A large one keeps its id and
 holds its head and tail and the path where the whole text can be read.
 """
 
-import base64
 import hashlib
-import json
 import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -17,6 +15,7 @@ from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.answers import MAX_CHARACTERS, counted, valid
 from langgraph_filesystem.nodes.calls import unanswered
+from langgraph_filesystem.nodes.content import block_text, text_of
 from langgraph_filesystem.nodes.node import Edge, Node
 from langgraph_filesystem.nodes.once import Once
 from langgraph_filesystem.nodes.operation import open_workspace
@@ -33,13 +32,6 @@ __all__ = ("after_evict", "evict_node", "preview")
 
 _MARK = "evicted_to"
 _WAYS = {"read_file": "page through it with `read_file`", "grep": "search it with `grep`"}
-_MEDIA = frozenset(
-    {"image", "image_url", "input_image", "audio", "input_audio", "video", "media"}
-    | {"file", "input_file", "document"}
-)
-"""Blocks that stay in the message and don't count, unless they hold an uploaded text file."""
-_TEXT_TYPE = re.compile(r"text/|application/(json|xml|yaml|x-yaml|toml)\b")
-_DATA_URL = re.compile(r"data:([^;,]*)[^,]*;base64,")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _PREVIEW_LINES = 10
 """Lines shown at either end."""
@@ -109,50 +101,10 @@ def _is_large(message: AnyMessage, settings: Settings, exempt: Collection[str]) 
     if isinstance(message, ToolMessage) and message.name in exempt:
         return False
     over = settings.evict_over or 0
-    size = len(_text_of(message))
+    size = len(text_of(message))
     if settings.token_counter is not None:
         return size > MAX_CHARACTERS or settings.token_counter([message]) > over
     return size > min(over * CHARACTERS_PER_TOKEN, MAX_CHARACTERS)
-
-
-def _text_of(message: AnyMessage) -> str:
-    """Return the text of a message, uploaded text files included."""
-    if isinstance(message.content, str):
-        return message.content
-    texts = [_block_text(block) for block in message.content]
-    return "\n".join(text for text in texts if text is not None)
-
-
-def _block_text(block: Any) -> str | None:
-    """Return the text of a content block, or `None` if it has none.
-
-    A block of a kind that is not known counts as its JSON.
-    """
-    if isinstance(block, str):
-        return block
-    text = block.get("text")
-    if isinstance(text, str):
-        return text
-    if block.get("type") in _MEDIA:
-        return _uploaded_text(block)
-    return json.dumps(block, ensure_ascii=False, default=str, indent=1)
-
-
-def _uploaded_text(block: dict[str, Any]) -> str | None:
-    """Return the text of an uploaded file, in the forms of LangChain, Anthropic and OpenAI."""
-    held = next((block[k] for k in ("source", "file") if isinstance(block.get(k), dict)), block)
-    kind = held.get("mime_type") or held.get("media_type") or ""
-    data = held.get("base64") or held.get("data") or held.get("file_data")
-    if isinstance(data, str) and held.get("type") == "text":
-        return data
-    if isinstance(data, str) and (url := _DATA_URL.match(data)):
-        kind, data = url[1], data[url.end() :]
-    if not isinstance(data, str) or not _TEXT_TYPE.match(str(kind)):
-        return None
-    try:
-        return base64.b64decode(data).decode()
-    except ValueError:
-        return None
 
 
 async def _evicted(
@@ -163,7 +115,7 @@ async def _evicted(
     settings: Settings,
     how: str,
 ) -> AnyMessage:
-    text = valid(_text_of(message))
+    text = valid(text_of(message))
     path = await _kept(message, name_of(message, text), text, workspace, once)
     lines = text.count("\n") + (not text.endswith("\n"))
     shown = preview(text, (settings.evict_over or 0) * CHARACTERS_PER_TOKEN // 2)
@@ -173,7 +125,7 @@ async def _evicted(
     )
     content: str | list[Any] = f"{notice}\n{shown}"
     if not isinstance(message.content, str):
-        media = [block for block in message.content if _block_text(block) is None]
+        media = [block for block in message.content if block_text(block) is None]
         content = [{"type": "text", "text": content}, *media] if media else content
     marked = {**message.additional_kwargs, _MARK: path}
     return message.model_copy(update={"content": content, "additional_kwargs": marked})

@@ -2,10 +2,11 @@
 
 It checks the choices of the run. Then it repairs the conversation: a run that was stopped leaves
 calls without answers, and providers reject such a conversation. Each open call is answered as
-cancelled, right behind the message that made it.
+cancelled, right behind the message that made it. At last it loads memory and skills, where the
+graph has any.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -15,9 +16,11 @@ from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.answers import error_reply
 from langgraph_filesystem.nodes.calls import open_calls
+from langgraph_filesystem.nodes.memory import Memory
 from langgraph_filesystem.nodes.model import Models
 from langgraph_filesystem.nodes.node import Node
 from langgraph_filesystem.nodes.settings import Choices, chosen
+from langgraph_filesystem.nodes.skills import Skills
 from langgraph_filesystem.state.langgraph_internals import graph_namespace
 
 __all__ = ("prepare_node",)
@@ -27,8 +30,13 @@ _CANCELLED = (
 )
 
 
-def prepare_node(models: Models, operations: Collection[str], tools: Collection[str] = ()) -> Node:
-    """Return the node that checks the choices of a run, and answers dangling calls."""
+def prepare_node(
+    models: Models,
+    operations: Collection[str],
+    tools: Collection[str] = (),
+    loaded: Sequence[Memory | Skills] = (),
+) -> Node:
+    """Return the node that checks the choices of a run, answers dangling calls, and loads."""
 
     async def act(state: Any, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
         choices = chosen(runtime)
@@ -36,7 +44,10 @@ def prepare_node(models: Models, operations: Collection[str], tools: Collection[
         if not graph_namespace(config):  # a graph inside may have fewer tools than its parent
             _check_reviews(choices, [*operations, *tools])
         repaired = _repaired(state.get("messages") or [])
-        return {"messages": repaired} if repaired else {}
+        updates: dict[str, Any] = {"messages": repaired} if repaired else {}
+        for part in loaded:
+            updates |= await part.updates(config, runtime)
+        return updates
 
     return Node("prepare", act)
 

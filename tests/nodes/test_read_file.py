@@ -181,30 +181,80 @@ def in_base64(content: bytes) -> dict[str, str]:
     return {"content": base64.b64encode(content).decode(), "encoding": "base64"}
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "mime_type"),
-    [
-        ("a.png", "image", "image/png"),
-        ("a.JPG", "image", "image/jpeg"),
-        ("a.mp3", "audio", "audio/mpeg"),
-        ("a.mp4", "video", "video/mp4"),
-        ("a.pdf", "file", "application/pdf"),
-    ],
-)
-def test_media_are_content_blocks(name: str, kind: str, mime_type: str) -> None:
-    file = in_base64(b"\x89\xff\x00")
-    reply = answer(read(f"/{name}"), files={f"/{name}": file})
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+MEDIA = {
+    "image/png": PNG,
+    "image/jpeg": b"\xff\xd8\xff\xe0\0\x10JFIF",
+    "image/gif": b"GIF89a\x01\0\x01\0\xf0",
+    "image/webp": b"RIFF\x24\0\0\0WEBPVP8 \xff",
+    "application/pdf": b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n",
+    "audio/mpeg": b"ID3\x04\0\0\0\0\0\x23\xff\xfb",
+    "audio/wav": b"RIFF\x24\0\0\0WAVEfmt \xff",
+    "audio/ogg": b"OggS\0\x02\xff",
+    "audio/flac": b"fLaC\0\0\0\x22\xff",
+    "audio/mp4": b"\0\0\0\x20ftypM4A \xff",
+    "video/mp4": b"\0\0\0\x20ftypisom\xff",
+    "video/quicktime": b"\0\0\0\x14ftypqt  \xff",
+    "video/webm": b"\x1aE\xdf\xa3\x9fB\x82\x84webm",
+}
+
+
+@pytest.mark.parametrize("mime_type", MEDIA)
+@pytest.mark.parametrize("name", ["/a.png", "/a.txt", "/a"])
+def test_media_are_content_blocks_with_the_type_of_their_bytes(name: str, mime_type: str) -> None:
+    file = in_base64(MEDIA[mime_type])
+    reply = answer(read(name), files={name: file})
     [block] = list(reply.content)
     assert isinstance(block, dict)
-    assert block["type"] == kind
+    assert block["type"] == mime_type.partition("/")[0].replace("application", "file")
     assert (block["base64"], block["mime_type"]) == (file["content"], mime_type)
-    assert reply.artifact == {"mime_type": mime_type, "size": 3}
+    size = len(MEDIA[mime_type])
+    assert reply.artifact == {"mime_type": mime_type, "size": size, "path": name}
 
 
-@pytest.mark.parametrize("name", ["a.png", "a.pdf"])
-def test_a_provider_takes_the_blocks_without_a_warning(name: str) -> None:
-    reply = answer(read(f"/{name}"), files={f"/{name}": in_base64(b"\xff")})
+@pytest.mark.parametrize("mime_type", ["image/png", "application/pdf"])
+def test_a_provider_takes_the_blocks_without_a_warning(mime_type: str) -> None:
+    reply = answer(read("/a"), files={"/a": in_base64(MEDIA[mime_type])})
     assert _convert_message_to_dict(HumanMessage(reply.content))["content"]
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"BM\x3a\0\0\0\0\0\0\0\x36\xff", "image/bmp"),
+        (b"II*\0\x08\xff", "image/tiff"),
+        (b"\0\0\0\x18ftypheic\xff", "image/heic"),
+    ],
+)
+def test_an_image_that_few_providers_take_is_named_instead(content: bytes, kind: str) -> None:
+    reply = answer(read("/a.png"), files={"/a.png": in_base64(content)})
+    size = f"({len(content)} bytes)"
+    assert f"/a.png: {kind}, which models can't be shown {size}" in reply.text
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [(b"PK\x03\x04\xff", "application/zip"), (b"\x1f\x8b\x08\xff", "application/gzip")],
+)
+def test_another_file_is_named_by_what_its_bytes_are(content: bytes, kind: str) -> None:
+    reply = answer(read("/a.png"), files={"/a.png": in_base64(content)})
+    assert f"/a.png: {kind} ({len(content)} bytes)" in reply.text
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_media_that_happen_to_be_valid_text_are_shown(mode: str, tmp_path: Path) -> None:
+    content = b"RIFF\x24\0\0\0WAVEfmt \0\0"
+    (tmp_path / "a").write_bytes(content)
+    options: Any = {
+        "files": {"/a": content.decode()},
+        "mounts": {"/disk": FilesystemBackend(tmp_path)},
+    }
+    turn = [read("/a"), read("/disk/a")]
+    state = await arun(turn, **options) if mode == "async" else run(turn, **options)
+    for reply in answers(state):
+        [block] = list(reply.content)
+        assert isinstance(block, dict)
+        assert (block["type"], block["mime_type"]) == ("audio", "audio/wav")
 
 
 PDF = "%PDF-1.4\n1 0 obj <<>> endobj\ntrailer <<>>\n%%EOF\n"
@@ -213,8 +263,8 @@ PDF = "%PDF-1.4\n1 0 obj <<>> endobj\ntrailer <<>>\n%%EOF\n"
 @pytest.mark.parametrize("mode", ["sync", "async"])
 async def test_a_pdf_that_is_all_ascii_is_shown_as_a_file(mode: str, tmp_path: Path) -> None:
     (tmp_path / "a.pdf").write_text(PDF)
-    turn = [read("/a.PDF"), read("/disk/a.pdf"), read("/disk/a.pdf", offset=3)]
-    options: Any = {"files": {"/a.PDF": PDF}, "mounts": {"/disk": FilesystemBackend(tmp_path)}}
+    turn = [read("/a.txt"), read("/disk/a.pdf"), read("/disk/a.pdf", offset=3)]
+    options: Any = {"files": {"/a.txt": PDF}, "mounts": {"/disk": FilesystemBackend(tmp_path)}}
     state = await arun(turn, **options) if mode == "async" else run(turn, **options)
     for reply in answers(state):
         [block] = list(reply.content)
@@ -223,12 +273,13 @@ async def test_a_pdf_that_is_all_ascii_is_shown_as_a_file(mode: str, tmp_path: P
         assert base64.b64decode(block["base64"]) == PDF.encode()
 
 
-@pytest.mark.parametrize("name", ["/a.pdf", "/a.svg", "/a.ts"])
-def test_text_with_the_suffix_of_media_is_read_as_text(name: str) -> None:
-    assert answer(read(name), files={name: "<text>\n"}).text.startswith("     1\t<text>\n")
+@pytest.mark.parametrize("name", ["/a.pdf", "/a.svg", "/a.ts", "/a.png"])
+@pytest.mark.parametrize("text", ["<text>", "%PDF-1.7 is how a PDF begins", "GIF89a", "ID3"])
+def test_text_is_read_as_text_whatever_it_is_called(name: str, text: str) -> None:
+    assert answer(read(name), files={name: f"{text}\n"}).text.startswith(f"     1\t{text}\n")
 
 
-@pytest.mark.parametrize("name", ["/a.bin", "/a", "/a.txt", "/a.png.gz", "/a.zip"])
+@pytest.mark.parametrize("name", ["/a.bin", "/a", "/a.txt", "/a.png", "/a.zip"])
 def test_binary_content_is_an_error(name: str) -> None:
     reply = answer(read(name), files={name: in_base64(b"\xff\x00\x01")})
     assert reply.status == "error"
@@ -251,7 +302,7 @@ def test_text_in_another_encoding_is_called_that(repeat: int) -> None:
 
 
 def test_media_that_no_provider_takes_are_an_error() -> None:
-    reply = answer(read("/a.png"), files={"/a.png": in_base64(b"\xff" * 8_000_000)})
+    reply = answer(read("/a.png"), files={"/a.png": in_base64(PNG.ljust(8_000_000))})
     assert "image/png too large to be shown (8,000,000 bytes)" in reply.text
 
 
