@@ -44,6 +44,7 @@ from langgraph_filesystem.state.schema import (
 )
 from langgraph_filesystem.state.workspace.mounts import Mountable, Mounts
 from langgraph_filesystem.state.workspace.permissions import FilesystemPermission, Permissions
+from langgraph_filesystem.subagents import Subagent, build_task, read_subagents
 
 __all__ = ("create_filesystem_agent",)
 
@@ -59,6 +60,8 @@ def create_filesystem_agent(
     token_counter: TokenCounter | None = None,
     permissions: Iterable[FilesystemPermission] = (),
     interrupt_on: InterruptOn | None = None,
+    subagents: Iterable[Subagent | Mapping[str, Any]] = (),
+    general_purpose: bool = True,
     memory: Sequence[str] = (),
     skills: Sequence[str] = (),
     todos: bool = False,
@@ -92,6 +95,9 @@ def create_filesystem_agent(
             path decides, and what no rule covers is allowed.
         interrupt_on: Names of operations and tools that a person reviews before they run, in the
             node `review`: `True`, or a mapping as LangChain's `InterruptOnConfig`.
+        subagents: Agents that this one can give work to with `task`: a `Subagent` each, or a dict
+            with its keys.
+        general_purpose: Add a subagent for tasks of any kind, if there are any subagents.
         memory: Files that the model is always told, such as `/memories/AGENTS.md`; it keeps there
             what it learns.
         skills: Directories with skills, such as `/skills/`: the model is told what each is for, and
@@ -115,6 +121,9 @@ def create_filesystem_agent(
         debug: Print what happens.
         name: The name of the graph, for parents and traces.
     """
+    permissions = tuple(permissions)
+    if operations is not None and not isinstance(operations, str):
+        operations = tuple(operations)
     rules = Permissions(permissions)
     settings = Settings(
         mounts=Mounts(mounts),
@@ -132,6 +141,25 @@ def create_filesystem_agent(
     chosen = working_operations(operations, settings)
     if todos:
         chosen["write_todos"] = WRITE_TODOS
+    if members := read_subagents(subagents, general_purpose=general_purpose):
+        own_descriptions = {k: v for k, v in (tool_descriptions or {}).items() if k != "task"}
+        inherited = {
+            "model": models.default,
+            "tools": [*own_tools, *provided],
+            "mounts": mounts,
+            "operations": operations,
+            "evict_over": evict_over,
+            "token_counter": token_counter,
+            "permissions": permissions,
+            "interrupt_on": interrupt_on,
+            "tool_descriptions": own_descriptions,
+            "max_execute_timeout": max_execute_timeout,
+            "read_before_edit": read_before_edit,
+            "context_schema": context_schema,
+            "skills": skills,
+            "todos": todos,
+        }
+        chosen["task"] = build_task(members, inherited, create_filesystem_agent, settings)
     descriptions = checked_descriptions(tool_descriptions, chosen)
     parts = Skills(skills, settings, chosen), Memory(memory, settings)
     loaded = [part for part in parts if part.paths]

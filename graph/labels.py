@@ -16,6 +16,7 @@ __all__ = (
     "draw_mermaid",
     "node_metadata",
     "operation_metadata",
+    "subagent_metadata",
 )
 
 _PURPOSES = {
@@ -44,6 +45,11 @@ def node_metadata(name: str) -> dict[str, Any]:
 def operation_metadata(operation: Operation) -> dict[str, Any]:
     """Return the purpose of an operation, and whether it is read-only."""
     return _metadata(operation.purpose, operation.changes)
+
+
+def subagent_metadata(description: str) -> dict[str, Any]:
+    """Return the purpose of a subagent."""
+    return _metadata(description, changes=True)
 
 
 def dispatch_labels(

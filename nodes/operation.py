@@ -93,6 +93,7 @@ def calls_of_task(task: dict[str, Any], messages: list[Any], config: RunnableCon
 
 
 async def _answer(operation: Operation, call: Call, workspace: Workspace) -> Answer | None:
+    assert operation.act is not None
     return await operation.act(operation.parse(call.args), workspace)
 
 

@@ -55,7 +55,7 @@ def prepare_node(
 async def _check(choices: Choices, models: Models, operations: Collection[str]) -> None:
     missing = [name for name in choices.operations or () if name not in operations]
     if missing:
-        known = [name for name in operations if name != "write_todos"]
+        known = [name for name in operations if name not in ("write_todos", "task")]
         raise ValueError(
             f"The context asks for operations that this graph does not have: {', '.join(missing)}. "
             f"It has: {', '.join(known)}."

@@ -135,8 +135,12 @@ class _Claim:
     changes: bool
     served_by: str
     whole_mount: bool = False
+    by_subagent: bool = False
+    """Subagents may touch any file. What they change is merged, so they run beside each other."""
 
     def conflicts(self, other: "_Claim") -> bool:
+        if self.by_subagent or other.by_subagent:
+            return self.by_subagent != other.by_subagent
         if not (self.changes or other.changes):
             return False
         if self.whole_mount:
@@ -188,7 +192,8 @@ class Plan:
             self.rejections.append(error_reply(call, error))
             return
         node = call.name if call.name in self._operations else "tools"
-        key = (node, claims) if call.name in self._operations else call.position
+        is_grouped = call.name in self._operations and node != "task"
+        key = (node, claims) if is_grouped else call.position
         follows_task = any(_conflict(claims, task.claims) for task in self._tasks.values())
         if needs_person and not follows_task and not _conflict(claims, self._held):
             self._for_person.append(call)
@@ -218,6 +223,8 @@ class Plan:
                 return ()
             raise InvalidCall(self._unknown(call))
         args = operation.parse(call.args)
+        if operation.name == "task":
+            return (_Claim("/", True, "/", by_subagent=True),)
         if operation.name == "execute":
             prefixes = [mount.prefix for mount in self._mounts.shells]
             claims = [_Claim(prefix, True, prefix, whole_mount=True) for prefix in prefixes]

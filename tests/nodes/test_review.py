@@ -648,6 +648,75 @@ async def test_review_works_in_graphs_of_others_and_in_graphs_inside(
     assert "decisions" not in at.state
 
 
+class Talking(ScriptedModel):
+    """Gives work to subagents, which write the file that their task names."""
+
+    def _generate(self, messages: list[Any], *args: Any, **options: Any) -> Any:
+        task = str(messages[-1].text) if isinstance(messages[-1], HumanMessage) else ""
+        if task.startswith("write "):
+            asked = ScriptedModel([says(write(task.removeprefix("write "), "same"))])
+            return asked._generate(messages, *args, **options)
+        return super()._generate(messages, *args, **options)
+
+
+def delegating(*paths: str, **options: Any) -> Any:
+    calls = [
+        call("task", f"t{n}", description=f"write {path}", subagent_type="worker")
+        for n, path in enumerate(paths)
+    ]
+    worker: Any = {"name": "worker", "description": "Works.", **options.pop("worker", {})}
+    return create_filesystem_agent(
+        Talking(script=[says(*calls)]), subagents=[worker], checkpointer=InMemorySaver(), **options
+    )
+
+
+@MODES
+async def test_subagents_are_reviewed_as_the_main_agent_is_and_one_by_one(mode: str) -> None:
+    at = await Desk(delegating("/a", "/b", "/c", interrupt_on=CHANGING), mode).go()
+    waiting = {
+        found.value["action_requests"][0]["args"]["file_path"]: found.id
+        for found in at.state["__interrupt__"]
+    }
+    assert set(waiting) == {"/a", "/b", "/c"}
+    edited = edit("write_file", file_path="/d", content="d")
+    replies = {"/b": edited, "/a": {"type": "shrug"}, "/c": REJECT}
+    for path, decision in replies.items():
+        await at.run(Command(resume={waiting[path]: {"decisions": [decision]}}))
+    assert "not allowed" in at.asked[0]["description"]
+    await at.run(None)
+    assert [action["args"]["file_path"] for action in at.asked] == ["/a"]
+    await at.decide(APPROVE)
+    assert at.files == {"/a": "x", "/d": "d"}
+    assert set(at.told) == {"t0", "t1", "t2"}
+
+
+async def test_a_task_itself_can_be_reviewed_and_edited() -> None:
+    at = await Desk(delegating("/a", "/b", interrupt_on={"task": True})).go()
+    assert len(at.asked) == 2
+    args = {"description": "write /c", "subagent_type": "worker"}
+    await at.decide(edit("task", **args), {"type": "respond", "message": "Not needed."})
+    assert at.files == {"/c": "x"}
+    assert at.told["t0"].startswith("[A person changed this call before it ran: description=")
+    assert at.told["t1"] == "Not needed."
+
+
+@pytest.mark.parametrize("own", [{}, {"interrupt_on": {"ls": True}}])
+async def test_what_a_run_asks_to_review_is_reviewed_in_subagents_too(own: Any) -> None:
+    graph = delegating("/a", worker=own, context_schema=Choices)
+    at = await Desk(graph, interrupt_on=["write_file"]).go()
+    assert [action["name"] for action in at.asked] == ["write_file"]
+    await at.decide(APPROVE)
+    assert at.files == {"/a": "x"}
+
+
+async def test_a_subagent_may_have_its_own_reviews_and_other_tools() -> None:
+    options: Any = {"tools": [send], "interrupt_on": {"send": True, "write_file": True}}
+    at = await Desk(delegating("/a", worker={"interrupt_on": {}}, **options)).go()
+    assert at.files == {"/a": "x"}
+    at = await Desk(delegating("/a", worker={"tools": []}, **options)).go()
+    assert len(at.asked) == 1
+
+
 async def test_turned_off_it_leaves_no_trace_and_turned_on_no_public_one() -> None:
     off = create_filesystem_agent(ScriptedModel(), interrupt_on={"write_file": False})
     assert "review" not in off.nodes
