@@ -36,6 +36,7 @@ from langgraph_filesystem.nodes.router import (
 from langgraph_filesystem.nodes.settings import InterruptOn, Settings, TokenCounter, reviews_of
 from langgraph_filesystem.nodes.tools import describes_function, tools_node
 from langgraph_filesystem.state.schema import Conversation, missing_channels
+from langgraph_filesystem.state.workspace.access import check_commands
 from langgraph_filesystem.state.workspace.mounts import Mountable, Mounts
 from langgraph_filesystem.state.workspace.permissions import FilesystemPermission, Permissions
 
@@ -270,7 +271,7 @@ def add_nodes(
     if tools:
         builder.add_node(
             "tools",
-            tools_node(tools, ["router", "evict", "tools", then, *operations]),
+            tools_node(tools, ["router", "review", "evict", "tools", then, *operations]),
             input_schema=Conversation,
             metadata=node_metadata("tools"),
         )
@@ -294,6 +295,8 @@ def _check(
     settings: Settings,
 ) -> None:
     check_schema(builder.state_schema)
+    if "execute" in operations:
+        check_commands(settings.permissions, settings.mounts)
     if taken := [name for name in tools if name in operations]:
         raise ValueError(f"Tools have the names of operations: {', '.join(taken)}.")
     known = [*operations, *tools]

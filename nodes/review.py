@@ -227,6 +227,8 @@ class _Descriptions:
         self._workspace: Workspace = open_workspace(
             settings, runtime, files, channels.get("seen"), Once(config)
         )
+        # Whoever may review calls may not be allowed to see every file.
+        self._workspace.permissions = settings.permissions
         self._operations = operations
         self._settings = settings
         self._config, self._runtime = config, runtime

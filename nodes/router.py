@@ -30,7 +30,7 @@ from langgraph_filesystem.nodes.once import Once
 from langgraph_filesystem.nodes.operation import open_workspace
 from langgraph_filesystem.nodes.registry import Operation
 from langgraph_filesystem.nodes.settings import Settings, chosen, offered_by
-from langgraph_filesystem.state.errors import FilesystemError, InvalidCall
+from langgraph_filesystem.state.errors import DeniedByRule, FilesystemError, InvalidCall
 from langgraph_filesystem.state.files import ThreadFiles
 from langgraph_filesystem.state.io import attempt, in_thread
 from langgraph_filesystem.state.langgraph_internals import read_channels, running_channels
@@ -236,10 +236,7 @@ class Plan:
             ]
         for claim in claims if self._settings.permissions else ():
             if self._settings.permissions.mode(call.name, claim.path) == "deny":
-                raise FilesystemError(
-                    PathPart(claim.path),
-                    f": permission denied, the rules of this agent don't allow `{call.name}` here.",
-                )
+                raise DeniedByRule(claim.path, f"a rule of this agent denies `{call.name}` here.")
         return tuple(claims)
 
     async def _needs_person(self, call: Call, claims: Sequence[_Claim]) -> bool:

@@ -238,7 +238,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "a wrong path": ({"decisions": [edit("write_file", **EDIT, x=1)]}, "`x`"),
     "a denied path": (
         {"decisions": [edit("write_file", file_path="/secrets/a", content="")]},
-        "/secrets/a: permission denied",
+        "/secrets/a: a rule of this agent denies `write_file`",
     ),
 }
 
@@ -371,6 +371,15 @@ async def test_the_description_of_a_config_comes_first() -> None:
     assert configs[0] == {"action_name": "write_file", "allowed_decisions": ["approve", "edit"]}
 
 
+async def test_a_file_that_must_not_be_read_is_not_shown() -> None:
+    rule = FilesystemPermission(["read"], ["/secrets/**"], "deny")
+    change = write("/secrets/key", "w", "new\n", overwrite=True)
+    at = desk(change, interrupt_on=CHANGING, permissions=[rule])
+    await at.run({"messages": [HumanMessage("go")], "files": {"/secrets/key": "hidden\n"}})
+    assert "hidden" not in str(at.state["__interrupt__"])
+    assert "denies `read_file` here" in at.asked[0]["description"]
+
+
 # When a person is asked
 
 
@@ -419,7 +428,7 @@ async def test_permissions_ask_a_person_or_reject_at_once(mode: str) -> None:
     await at.run({"messages": [HumanMessage("go")], "files": files})
     # A directory may have something below it that a person must be asked about; a file has not.
     assert [action["args"]["file_path"] for action in at.asked] == ["/kept/a", "/dir"]
-    denied = {id for id, text in at.told.items() if "permission denied" in text}
+    denied = {id for id, text in at.told.items() if "a rule of this agent denies" in text}
     assert denied == {"denied", "read", "ls", "move"}
     assert set(at.told) - denied == {"free", "reads", "file"}
     await at.decide(APPROVE, REJECT)
