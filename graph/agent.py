@@ -1,6 +1,7 @@
 """`create_filesystem_agent`: the whole graph from one call."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NotRequired, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
@@ -33,6 +34,12 @@ from langgraph_filesystem.nodes.prepare import prepare_node
 from langgraph_filesystem.nodes.registry import WRITE_TODOS
 from langgraph_filesystem.nodes.respond import respond_node, response_type
 from langgraph_filesystem.nodes.settings import Settings, TokenCounter
+from langgraph_filesystem.nodes.summarize import (
+    Summarize,
+    Summarizer,
+    as_summarize,
+    summarize_node,
+)
 from langgraph_filesystem.state.schema import (
     Conversation,
     FilesystemState,
@@ -56,6 +63,7 @@ def create_filesystem_agent(
     evict_over: int | None = 20_000,
     token_counter: TokenCounter | None = None,
     permissions: Iterable[FilesystemPermission] = (),
+    summarize: Summarize | int | float | bool | None = None,
     todos: bool = False,
     system_prompt: str | SystemMessage | None = None,
     tool_descriptions: Mapping[str, str] | None = None,
@@ -84,6 +92,8 @@ def create_filesystem_agent(
         token_counter: Counts the tokens of messages; by default four characters are one.
         permissions: Rules about which operations may work on which paths; the first that covers a
             path decides, and what no rule covers is allowed.
+        summarize: When older turns are replaced by a summary: `True`, a number of tokens, a share
+            of the model's window, or a `Summarize`.
         todos: Let the model keep a list of its steps, in the channel `todos`.
         system_prompt: Your instructions; what there is to know about files is put behind them.
         tool_descriptions: Descriptions of your own for operations, by name.
@@ -125,6 +135,9 @@ def create_filesystem_agent(
         system_prompt=system_prompt,
         descriptions=descriptions,
     )
+    summarizer = None
+    if (summary := as_summarize(summarize)) is not None:
+        summarizer = Summarizer(summary, requests, chosen, settings)
     end = "respond" if response_format is not None else END
     builder = _builder(state_schema, context_schema, response_format, todos)
     builder.add_node(
@@ -133,10 +146,19 @@ def create_filesystem_agent(
         input_schema=Conversation,
         metadata=node_metadata("prepare"),
     )
-    add_nodes(builder, chosen, own_tools, settings, then="model", end=end)
+    then = "model" if summarizer is None else "summarize"
+    add_nodes(builder, chosen, own_tools, settings, then=then, end=end)
+    if summarizer is not None:
+        builder.add_node(
+            "summarize",
+            summarize_node(summarizer, requests),
+            input_schema=Conversation,
+            metadata=node_metadata("summarize"),
+        )
+        builder.add_edge("summarize", "model")
     builder.add_node(
         "model",
-        model_node(requests),
+        model_node(requests, partial(summarizer.compact, is_refused=True) if summarizer else None),
         input_schema=Conversation,
         metadata=node_metadata("model"),
     )
