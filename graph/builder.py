@@ -23,7 +23,7 @@ from langgraph_filesystem.nodes.prompt import where_commands_run
 from langgraph_filesystem.nodes.registry import Operation, chosen_operations, tool_schemas
 from langgraph_filesystem.nodes.router import RouterInput, dispatch_edge, router_node
 from langgraph_filesystem.nodes.settings import Settings, TokenCounter
-from langgraph_filesystem.nodes.tools import tools_node
+from langgraph_filesystem.nodes.tools import describes_function, tools_node
 from langgraph_filesystem.state.schema import Conversation, missing_channels
 from langgraph_filesystem.state.workspace.mounts import Mountable, Mounts
 from langgraph_filesystem.state.workspace.permissions import FilesystemPermission, Permissions
@@ -32,6 +32,9 @@ __all__ = ("add_filesystem", "filesystem_condition", "filesystem_tools")
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+Tool = BaseTool | Callable[..., Any] | dict[str, Any]
+"""What `tools` takes: a tool, a function, or a tool of the model's provider as a dict."""
 
 _REPLACED = {
     "backend": 'Use `mounts={"/": backend}`, with a prefix for each backend.',
@@ -181,6 +184,23 @@ def as_tools(tools: Sequence[BaseTool | Callable[..., Any]]) -> list[BaseTool]:
     return made
 
 
+def split_tools(tools: Sequence[Tool]) -> tuple[list[BaseTool], list[dict[str, Any]]]:
+    """Return the tools that the graph runs, and those that the provider of the model runs.
+
+    The latter are dicts in the form that the provider documents. They are only bound to the model.
+    """
+    own = [item for item in tools if not isinstance(item, dict)]
+    provided = [item for item in tools if isinstance(item, dict)]
+    for item in provided:
+        if describes_function(item):
+            raise ValueError(
+                f"A dict in `tools` describes a function, and nobody would run it: {item!r}. Pass "
+                "the function itself, or a tool. A dict is for a tool that the provider of the "
+                'model runs, such as {"type": "web_search"}.'
+            )
+    return as_tools(own), provided
+
+
 def checked_descriptions(
     descriptions: Mapping[str, str] | None, operations: Mapping[str, Operation]
 ) -> Mapping[str, str]:
@@ -219,13 +239,16 @@ def add_nodes(
     for name, operation in operations.items():
         builder.add_node(
             name,
-            operation_node(operation, settings),
+            operation.node or operation_node(operation, settings),
             input_schema=RouterInput,
             metadata=operation_metadata(operation),
         )
     if tools:
         builder.add_node(
-            "tools", tools_node(tools), input_schema=Conversation, metadata=node_metadata("tools")
+            "tools",
+            tools_node(tools, ["router", "evict", "tools", then, *operations]),
+            input_schema=Conversation,
+            metadata=node_metadata("tools"),
         )
     for worker in [*operations, *(["tools"] if tools else [])]:
         builder.add_edge(worker, "evict")

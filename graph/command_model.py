@@ -34,6 +34,7 @@ from langgraph_filesystem.commands import (
     manual,
     read_calls,
 )
+from langgraph_filesystem.nodes.tools import describes_function
 
 __all__ = ("CommandModel",)
 
@@ -60,8 +61,12 @@ class CommandModel(BaseChatModel):
         tool_choice: str | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Offer these tools as commands. `tool_choice` is ignored: the person chooses."""
-        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
+        """Offer these tools as commands. `tool_choice` is ignored: the person chooses.
+
+        Tools that a provider would run have no command, as there is no provider.
+        """
+        typed = [tool for tool in tools if not isinstance(tool, dict) or describes_function(tool)]
+        return self.bind(tools=[convert_to_openai_tool(tool) for tool in typed], **kwargs)
 
     def _generate(
         self,

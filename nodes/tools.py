@@ -1,14 +1,14 @@
 """The `tools` node: the user's own tools, through LangGraph's `ToolNode`."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.prebuilt import ToolNode
 from langgraph.runtime import Runtime
-from langgraph.types import Command
+from langgraph.types import Command, Send
 
 from langgraph_filesystem.nodes.answers import error_reply, valid
 from langgraph_filesystem.nodes.calls import Call, answer_id
@@ -16,21 +16,39 @@ from langgraph_filesystem.nodes.node import Node, invoke
 from langgraph_filesystem.nodes.operation import calls_of_task
 from langgraph_filesystem.state.channels import check_write
 from langgraph_filesystem.state.errors import FilesystemError
-from langgraph_filesystem.state.io import attempt, describe
+from langgraph_filesystem.state.io import attempt, describe, is_sync
 from langgraph_filesystem.state.langgraph_internals import read_channels
 
-__all__ = ("tools_node",)
+__all__ = ("describes_function", "tools_node")
+
+_FUNCTION_TYPES = frozenset({"function", "custom"})
+_FUNCTION_KEYS = frozenset(
+    {"function", "function_declarations", "input_schema", "parameters", "properties", "toolSpec"}
+)
+"""Keys of a dict that describes a function, in the forms of several providers."""
+
+_NOT_SYNC = (
+    "The tool {} was not run: it can only be awaited, and this is a sync run. The program must "
+    "use `ainvoke` or `astream`. Go on without the tool."
+)
 
 
-def tools_node(tools: Sequence[BaseTool]) -> Node:
-    """Return the node that runs one call of a user's tool."""
+def tools_node(tools: Sequence[BaseTool], inner: Collection[str] = ()) -> Node:
+    """Return the node that runs one call of a user's tool.
+
+    `inner` are the nodes that a command of a tool may not go to.
+    """
     runner = ToolNode(tools, handle_tool_errors=_error_text)
+    only_async = {tool.name for tool in tools if _has_no_sync_form(tool)}
 
     async def act(task: Any, config: RunnableConfig, runtime: Runtime[Any]) -> Any:
         messages = read_channels(config, "messages")["messages"]
         outputs: list[Any] = []
         for call in calls_of_task(task, messages):
-            outputs += await _run(runner, call, config)
+            if call.name in only_async and is_sync():
+                outputs.append({"messages": [error_reply(call, _NOT_SYNC.format(call.name))]})
+            else:
+                outputs += await _run(runner, call, config, inner)
         if any(isinstance(output, Command) for output in outputs):
             return outputs
         return {"messages": [message for output in outputs for message in output["messages"]]}
@@ -38,14 +56,26 @@ def tools_node(tools: Sequence[BaseTool]) -> Node:
     return Node("tools", act)
 
 
-async def _run(runner: ToolNode, call: Call, config: RunnableConfig) -> list[Any]:
+def describes_function(tool: Mapping[str, Any]) -> bool:
+    """Say whether a dict describes a function of yours, and not a tool that a provider runs."""
+    return tool.get("type") in _FUNCTION_TYPES or bool(_FUNCTION_KEYS & tool.keys())
+
+
+def _has_no_sync_form(tool: BaseTool) -> bool:
+    """Say whether a tool can only be awaited, such as those of MCP servers."""
+    return isinstance(tool, StructuredTool) and tool.func is None
+
+
+async def _run(
+    runner: ToolNode, call: Call, config: RunnableConfig, inner: Collection[str]
+) -> list[Any]:
     tool_call = {"name": call.name, "args": call.args, "id": call.id, "type": "tool_call"}
     output = await attempt(invoke(runner, [tool_call], config), f"The tool {call.name}")
     if isinstance(output, FilesystemError):  # such as for a malformed `Command`
         return [{"messages": [error_reply(call, output)]}]
     parts = output if isinstance(output, list) else [output]
     parts = [part if isinstance(part, dict | Command) else {"messages": [part]} for part in parts]
-    problem = await attempt(_checked(parts), f"Storing what the tool {call.name} wrote")
+    problem = await attempt(_checked(parts, inner), f"Storing what the tool {call.name} wrote")
     if problem is not None:
         return [{"messages": [error_reply(call, problem)]}]
     stamped = [_stamp(message, call) for part in parts for message in _messages(part)]
@@ -56,12 +86,27 @@ async def _run(runner: ToolNode, call: Call, config: RunnableConfig) -> list[Any
     return parts
 
 
-async def _checked(parts: list[Any]) -> None:
+async def _checked(parts: list[Any], inner: Collection[str]) -> None:
     """Raise what the reducers would raise: there it would end the run and break the thread."""
     for part in parts:
+        for target in _targets(part):
+            if target in inner:
+                raise FilesystemError(
+                    f"The command of the tool goes to the node `{target}`, which only the graph "
+                    "itself starts. Nothing that the tool returned was stored. Its author should "
+                    "leave the `goto` out: the model gets the answer of a tool in any case."
+                )
         update = part.update if isinstance(part, Command) else part
         for channel, write in update.items() if isinstance(update, dict) else ():
             check_write(channel, write)
+
+
+def _targets(part: Any) -> list[str]:
+    """Return the nodes of this graph that a command goes to."""
+    if not isinstance(part, Command) or part.graph is not None:
+        return []
+    goto = part.goto if isinstance(part.goto, list | tuple) else [part.goto]
+    return [target.node if isinstance(target, Send) else str(target) for target in goto]
 
 
 def _messages(part: Any) -> list[Any]:

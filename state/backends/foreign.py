@@ -7,7 +7,6 @@ keywords than ours. An operation that such a backend lacks is built here from th
 import base64
 import contextlib
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -21,7 +20,6 @@ from langgraph_filesystem.state.backends.file_store import (
     MountContext,
     OnOutput,
     Query,
-    batches,
 )
 from langgraph_filesystem.state.backends.foreign_calls import ForeignCalls
 from langgraph_filesystem.state.backends.protocol import (
@@ -38,7 +36,7 @@ from langgraph_filesystem.state.backends.protocol import (
     ReadResult,
     WriteResult,
 )
-from langgraph_filesystem.state.backends.search import limit_matches, search
+from langgraph_filesystem.state.backends.search import limit_matches, search_fetched
 from langgraph_filesystem.state.backends.text_files import is_text, limit_page, not_text
 from langgraph_filesystem.state.errors import (
     BackendFailed,
@@ -52,7 +50,6 @@ from langgraph_filesystem.state.errors import (
 )
 from langgraph_filesystem.state.files import FileData, digest_of, file_bytes
 from langgraph_filesystem.state.globs import compile_glob
-from langgraph_filesystem.state.io import in_thread
 from langgraph_filesystem.state.text import PathPart
 
 __all__ = ("ForeignBackend",)
@@ -62,9 +59,7 @@ T = TypeVar("T", FileInfo, GrepMatch)
 _MAX_DIRECTORIES = 10_000
 """Directories that are listed before a move; without a limit a loop of links would not end."""
 _MAX_SEARCHED = 10_000_000
-"""Size up to which files are searched here; larger ones are counted in a note."""
-_BATCH_FILES, _BATCH_BYTES = 64, 8_000_000
-"""Files, and bytes where the backend gives sizes, that are fetched at once."""
+"""Size up to which files are searched here; larger ones are named in a note."""
 _STARTED = "/tmp/langgraph-filesystem"
 """Where the keys of started commands are kept, in a sandbox without a journal."""
 
@@ -315,40 +310,22 @@ class ForeignBackend(FileStore):
         return limit_matches(result, query.max_count)
 
     async def _grep_here(self, query: Query, start: str, glob: str | None) -> GrepResult:
-        """Fetch and search files in batches, until there are enough matches or the time is up."""
-        files = await self._candidates(query, start, glob)
-        deadline = time.monotonic() + self._search_seconds
-        small = [info for info in files if info.get("size", 0) <= _MAX_SEARCHED]
-        total, left_out = GrepResult(matches=[], counts={}), len(files) - len(small)
-        for batch in batches(small, _BATCH_FILES, _BATCH_BYTES):
-            if time.monotonic() > deadline:
-                total.truncated = True
-                total.note = (
-                    f"Stopped after {self._search_seconds:g} s. Search a smaller directory."
-                )
-            if total.truncated or _is_over(total, query.max_count):
-                break
-            contents = await self.fetch(batch)
-            left_out += sum(isinstance(content, FilesystemError) for content in contents)
-            texts = [
-                (path, content.decode())
-                for path, content in zip(batch, contents, strict=True)
-                if isinstance(content, bytes) and is_text(content)
-            ]
-            _add(total, await in_thread(search, texts, query))
-        if left_out and not total.note:
-            total.note = f"{left_out:,} files were not searched: too large, or not readable."
-        return limit_matches(total, query.max_count)
+        return await search_fetched(
+            self.fetch,
+            await self._candidates(query, start, glob),
+            query,
+            max_size=_MAX_SEARCHED,
+            seconds=self._search_seconds,
+        )
 
     async def _candidates(self, query: Query, start: str, glob: str | None) -> list[FileInfo]:
-        """Return the files to fetch, in the order of their paths."""
+        """Return the files to fetch."""
         kind = await self.kind(start)
         if kind is None:
             raise FileNotFound(start)
         matches = _matcher(glob, start if kind == "directory" else _parent(start))
         found = [FileInfo(path=start)] if kind == "file" else await self._searched(query, start)
-        kept = (info for info in found if matches(info["path"]))
-        return sorted(kept, key=lambda info: info["path"])
+        return [info for info in found if matches(info["path"])]
 
     async def _searched(self, query: Query, start: str) -> list[FileInfo]:
         if not query.regex and not query.ignore_case:
@@ -476,14 +453,3 @@ def _matcher(glob: str | None, directory: str) -> Callable[[str], bool]:
         return lambda path: True
     matches, skip = compile_glob(glob), len(directory.rstrip("/")) + 1
     return lambda path: matches(path[skip:])
-
-
-def _add(total: GrepResult, found: GrepResult) -> None:
-    total.matches = [*(total.matches or ()), *(found.matches or ())]
-    total.counts = {**(total.counts or {}), **(found.counts or {})}
-    total.truncated = total.truncated or found.truncated
-    total.note = found.note or total.note
-
-
-def _is_over(found: GrepResult, max_count: int | None) -> bool:
-    return max_count is not None and sum((found.counts or {}).values()) > max_count

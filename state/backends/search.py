@@ -9,12 +9,14 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
-from langgraph_filesystem.state.backends.file_store import Query
+from langgraph_filesystem.state.backends.file_store import Query, batches
 from langgraph_filesystem.state.backends.protocol import (
     ContextLine,
+    FileInfo,
     GrepMatch,
     GrepResult,
 )
@@ -26,8 +28,10 @@ from langgraph_filesystem.state.backends.regex_child import (
     might_backtrack,
     rows_matching,
 )
-from langgraph_filesystem.state.errors import PatternRefused
-from langgraph_filesystem.state.text import Note, PathPart
+from langgraph_filesystem.state.backends.text_files import is_text
+from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, PatternRefused
+from langgraph_filesystem.state.io import in_thread
+from langgraph_filesystem.state.text import Note, PathPart, join_notes
 
 __all__ = (
     "Text",
@@ -36,6 +40,7 @@ __all__ = (
     "limit_matches",
     "locate",
     "search",
+    "search_fetched",
     "search_texts",
 )
 
@@ -51,6 +56,10 @@ _MAX_CHARACTERS = 4_000_000
 _WHOLE_LINE, _CUT_LINE, _BEFORE_MATCH = 1_100, 1_000, 400
 """Characters of a line that is shown whole, and of one that is cut; how many before the match."""
 
+_BATCH_FILES, _BATCH_BYTES = 64, 8 << 20
+"""What is fetched at once, as a compromise between speed and memory."""
+
+Fetch: TypeAlias = Callable[[Sequence[str]], Awaitable[list[bytes | FilesystemError]]]
 _Finder: TypeAlias = Callable[[str], list[Hit]]
 
 
@@ -98,6 +107,41 @@ def search_texts(texts: Iterable[Text], query: Query, seconds: float) -> GrepRes
         except RegexFailed as error:
             raise PatternRefused(f"{_shown(query)} failed: {error}. Simplify it.") from None
     return answer.result
+
+
+async def search_fetched(
+    fetch: Fetch, files: Sequence[FileInfo], query: Query, *, max_size: int, seconds: float
+) -> GrepResult:
+    """Fetch files and search them, in the order of their paths, until the time is up.
+
+    Files that are too large are named, not fetched.
+    """
+    check_query(query)
+    total = GrepResult(matches=[], counts={})
+    files = sorted(files, key=lambda info: info["path"])
+    large = [info["path"] for info in files if info.get("size", 0) > max_size]
+    notes, unreadable = [_left_out(large, f"larger than {max_size:,} bytes")], list[str]()
+    deadline = time.monotonic() + seconds
+    small = [info for info in files if info.get("size", 0) <= max_size]
+    for paths in batches(small, _BATCH_FILES, _BATCH_BYTES):
+        if time.monotonic() > deadline:
+            total.truncated = True
+            notes.append(
+                Note(f"The search stopped after {seconds:g} s. Search a smaller directory.")
+            )
+        if total.truncated:
+            break
+        texts: list[tuple[str, str]] = []
+        for path, content in zip(paths, await fetch(paths), strict=True):
+            if isinstance(content, bytes):
+                texts += [(path, content.decode())] if is_text(content) else []
+            elif not isinstance(content, FileNotFound):  # it was deleted meanwhile
+                unreadable.append(path)
+        found = await in_thread(search, texts, _remaining(query, total))
+        notes.append(_extend(total, found))
+    notes.append(_left_out(unreadable, "it could not be read"))
+    total.note = join_notes(" ", notes)
+    return total
 
 
 def check_query(query: Query) -> None:
@@ -209,6 +253,28 @@ def _rows_holding(needle: str, text: str) -> list[Hit]:
 
 
 # Making an answer
+
+
+def _remaining(query: Query, total: GrepResult) -> Query:
+    """Return the query for the next files, with what is left of its limit."""
+    if query.max_count is None:
+        return query
+    return replace(query, max_count=query.max_count - sum((total.counts or {}).values()))
+
+
+def _extend(total: GrepResult, part: GrepResult) -> Note | None:
+    """Add the result for some files to that for files before them; return its note."""
+    total.matches = [*(total.matches or ()), *(part.matches or ())]
+    total.counts = {**(total.counts or {}), **(part.counts or {})}
+    total.truncated = part.truncated
+    return join_notes(" ", [part.note])
+
+
+def _left_out(paths: Sequence[str], why: str) -> Note | None:
+    if not paths:
+        return None
+    more = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
+    return Note("Not searched: ", PathPart(paths[0]), f"{more} ({why}).")
 
 
 class _Answer:

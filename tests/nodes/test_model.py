@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from langchain.agents.structured_output import AutoStrategy, ProviderStrategy, ToolStrategy
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.messages import (
     AIMessage,
@@ -19,7 +20,7 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from langgraph_filesystem import Choices, create_filesystem_agent
 from langgraph_filesystem.nodes.model import Models, after_model, load_model
@@ -366,8 +367,10 @@ async def test_the_response_has_the_form_that_was_asked_for(
     [told] = model.told
     systems = [message.text for message in told if isinstance(message, SystemMessage)]
     assert systems == ([prompt] if prompt else [])
-    assert isinstance(told[-1], AIMessage)
-    assert told[-1].text == "done"
+    assert isinstance(told[-2], AIMessage)
+    assert told[-2].text == "done"
+    assert isinstance(told[-1], HumanMessage), "providers want a person to have the last word"
+    assert [m.type for m in state["messages"]] == ["human", "ai", "tool", "ai"]
 
 
 def test_without_a_form_there_is_no_node() -> None:
@@ -384,4 +387,81 @@ def test_the_answer_of_a_tool_that_returns_directly_gets_the_form_too() -> None:
     agent = create_filesystem_agent(model, [final], response_format=Report)
     state = agent.invoke({"messages": [HumanMessage("go")]})
     assert state["structured_response"] == Report(files=2)
-    assert model.told[0][-1].text == "the last word"
+    assert model.told[0][-2].text == "the last word"
+
+
+class Stubborn(ScriptedModel):
+    """A scripted model whose first answers don't have the form."""
+
+    wrong: list[Any]
+    told: list[Sequence[BaseMessage]]
+    options: list[dict[str, Any]]
+
+    def with_structured_output(self, schema: Any, **options: Any) -> Runnable[Any, Any]:
+        def fill(messages: Sequence[BaseMessage]) -> Any:
+            self.told.append(messages)
+            return Report.model_validate(self.wrong.pop(0) if self.wrong else {"files": 2})
+
+        self.options.append(options)
+        return RunnableLambda(fill)
+
+
+def stubborn(*wrong: Any) -> Any:
+    return Stubborn(script=[], wrong=list(wrong), told=[], options=[])
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_a_response_of_another_form_is_asked_for_again_with_the_reason(mode: str) -> None:
+    model = stubborn({"files": "many"}, {})
+    agent = create_filesystem_agent(model, response_format=Report)
+    state = await agent.ainvoke(GIVEN) if mode == "async" else agent.invoke(GIVEN)
+    assert state["structured_response"] == Report(files=2)
+    assert "valid integer" in model.told[1][-1].text
+    assert "Field required" in model.told[2][-1].text
+    with pytest.raises(ValidationError):
+        create_filesystem_agent(stubborn({}, {}, {}), response_format=Report).invoke(GIVEN)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "options"),
+    [
+        (AutoStrategy(Report), {}),
+        (ToolStrategy(Report), {"method": "function_calling"}),
+        (ProviderStrategy(Report), {"method": "json_schema"}),
+        (ProviderStrategy(Report, strict=True), {"method": "json_schema", "strict": True}),
+        (("Count.", ToolStrategy(Report)), {"method": "function_calling"}),
+    ],
+    ids=["auto", "tool", "provider", "strict", "with a prompt"],
+)
+def test_the_strategies_of_langchain_are_followed(strategy: Any, options: Any) -> None:
+    model = stubborn()
+    state = create_filesystem_agent(model, response_format=strategy).invoke(GIVEN)
+    assert state["structured_response"] == Report(files=2)
+    assert model.options == [options]
+
+
+def test_a_strategy_may_say_that_the_first_error_counts() -> None:
+    strategy = ToolStrategy(Report, handle_errors=False)
+    with pytest.raises(ValidationError):
+        create_filesystem_agent(stubborn({}), response_format=strategy).invoke(GIVEN)
+
+
+class Other(BaseModel):
+    """Another form."""
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ToolStrategy(Report | Other),
+        Report | Other,
+        {"oneOf": []},
+        list[str],
+        "Report",
+        Report(files=1),
+    ],
+    ids=["strategy", "union", "oneOf", "list", "name", "instance"],
+)
+def test_what_is_not_one_schema_is_refused_when_the_graph_is_built(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="must be one schema"):
+        create_filesystem_agent(ScriptedModel(), response_format=wrong)

@@ -495,3 +495,22 @@ def test_parallel_visits_that_summarize_lose_nothing(state: Any) -> None:
     if state is Plain:
         assert [m.id for m in done["messages"]][:61] == [m.id for m in messages]
     assert unpaired(done["messages"]) == []
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_subagents_summarize_too_each_in_a_file_of_its_own(mode: str) -> None:
+    model = worker(30)
+    tasks = [call("task", description=f"Do it, {n}.", subagent_type="helper") for n in "ab"]
+    agent = create_filesystem_agent(
+        ScriptedModel([says(*tasks)]),
+        subagents=[{"name": "helper", "description": "Helps.", "model": model}],
+        summarize=WINDOW * 4 // 5,
+        read_before_edit=False,
+        checkpointer=InMemorySaver(),
+    )
+    state: Any = await agent.ainvoke(GO, THREAD) if mode == "async" else agent.invoke(GO, THREAD)
+    check_calls(model)
+    assert [answer.text for answer in answers(state)] == ["done", "done"]
+    assert not any(map(is_summary, state["messages"]))
+    kept = [text for path, text in contents(state).items() if path.startswith("/conversation_h")]
+    assert sorted(text.count("Do it, a.") + 2 * text.count("Do it, b.") for text in kept) == [1, 2]

@@ -1,15 +1,26 @@
 """`tools`: the user's own tools, each call answered once whatever the tool does."""
 
-from typing import Annotated, Any
+import operator
+from typing import Annotated, Any, NotRequired
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-from langchain_core.tools import InjectedToolCallId, ToolException, tool
+from langchain_core.tools import InjectedToolCallId, StructuredTool, ToolException, tool
+from langgraph.graph import END, START, StateGraph
 from langgraph.prebuilt import InjectedState, InjectedStore, ToolRuntime
 from langgraph.store.base import BaseStore
-from langgraph.types import Command, interrupt
+from langgraph.store.memory import InMemoryStore
+from langgraph.types import Command, Send, interrupt
 
-from langgraph_filesystem import create_filesystem_agent
+from langgraph_filesystem import (
+    Choices,
+    CommandModel,
+    FilesystemState,
+    add_filesystem,
+    create_filesystem_agent,
+    filesystem_condition,
+    guarded,
+)
 from tests.scripted import ScriptedModel, answer, answers, arun, call, run, says
 
 
@@ -96,6 +107,173 @@ async def test_a_tool_reads_the_state(mode: str) -> None:
         "b": "/x",
         "c": "['/x', '/y'] c",
     }
+
+
+class Topic(FilesystemState):
+    """A state with keys of the user's own."""
+
+    topic: NotRequired[str]
+    found: NotRequired[Annotated[list[str], operator.add]]
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_a_tool_gets_and_updates_everything_that_can_be_injected(mode: str) -> None:
+    @tool
+    async def look(
+        word: str,
+        state: Annotated[dict[str, Any], InjectedState],
+        topic: Annotated[str, InjectedState("topic")],
+        store: Annotated[BaseStore, InjectedStore()],
+        runtime: ToolRuntime[Choices],
+        tool_call_id: Annotated[str, InjectedToolCallId],
+    ) -> Command[Any]:
+        """Look around."""
+        return looked(word, state, topic, store, runtime, tool_call_id)
+
+    def looked(
+        word: str,
+        state: Annotated[dict[str, Any], InjectedState],
+        topic: Annotated[str, InjectedState("topic")],
+        store: Annotated[BaseStore, InjectedStore()],
+        runtime: ToolRuntime[Choices],
+        tool_call_id: Annotated[str, InjectedToolCallId],
+    ) -> Command[Any]:
+        asked = [message.text for message in state["messages"] if message.type == "human"]
+        has = [asked, sorted(state["files"]), state["topic"], topic, runtime.context.todos]
+        store.put(("seen",), word, {"call": runtime.tool_call_id})
+        message = ToolMessage(str(has), tool_call_id=tool_call_id)
+        edit = {"edits": [{"old": "x", "new": word, "replace_all": False}]}
+        files = {"/a": edit, "/b": None, f"/{word}": "new"}
+        update = {"messages": [message], "files": files, "found": [word], "topic": word}
+        return Command(update=update)
+
+    if mode == "sync":
+        look = StructuredTool.from_function(looked, name="look", description="Look around.")
+    store = InMemoryStore()
+    agent = create_filesystem_agent(
+        ScriptedModel([says(call("look", "c", word="bee"))]),
+        [look],
+        state_schema=Topic,
+        context_schema=Choices,
+        store=store,
+    )
+    given: Any = {"messages": [HumanMessage("go")], "files": {"/a": "x", "/b": ""}, "topic": "ants"}
+    context: Any = {"todos": False}
+    state = (
+        await agent.ainvoke(given, context=context)
+        if mode == "async"
+        else agent.invoke(given, context=context)
+    )
+    [reply] = answers(state)
+    assert reply.text == "[['go'], ['/a', '/b'], 'ants', 'ants', False]"
+    assert {path: file["content"] for path, file in state["files"].items()} == {
+        "/a": "bee",
+        "/bee": "new",
+    }
+    assert (state["found"], state["topic"]) == (["bee"], "bee")
+    kept = store.get(("seen",), "bee")
+    assert kept is not None
+    assert kept.value == {"call": "c"}
+
+
+@pytest.mark.parametrize("node", ["ls", "router", "model", Send("ls", {})], ids=str)
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_a_tool_that_goes_to_a_node_of_ours_is_told(node: Any, mode: str) -> None:
+    @tool
+    def jump(tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+        """Jump."""
+        message = ToolMessage("jumped", tool_call_id=tool_call_id)
+        return Command(goto=node, update={"messages": [message], "files": {"/a": "x"}})
+
+    asked, options = call("jump"), {"tools": [jump]}
+    state = await arun(asked, **options) if mode == "async" else run(asked, **options)
+    [reply] = answers(state)
+    assert reply.status == "error"
+    assert "should leave the `goto` out" in reply.text
+    assert state.get("files", {}) == {}
+    assert [m.text for m in state["messages"] if m.type == "ai"] == ["", "done"]
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_a_tool_may_go_to_a_node_of_yours(mode: str) -> None:
+    @tool
+    def publish(tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+        """Publish."""
+        message = ToolMessage("published", tool_call_id=tool_call_id)
+        return Command(goto="print", update={"messages": [message]})
+
+    def think(state: Topic) -> Any:
+        messages = state["messages"]
+        return {"messages": [AIMessage("done") if len(messages) > 1 else says(call("publish"))]}
+
+    builder = StateGraph(Topic)
+    builder.add_node("think", think)
+    builder.add_node("print", lambda state: {"found": ["printed"]})
+    builder.add_edge(START, "think")
+    builder.add_conditional_edges("think", filesystem_condition, ["router", END])
+    graph = guarded(add_filesystem(builder, then="think", tools=[publish]).compile())
+    given: Any = {"messages": [HumanMessage("go")]}
+    state = await graph.ainvoke(given) if mode == "async" else graph.invoke(given)
+    assert state["found"] == ["printed"]
+    assert state["messages"][-1].text == "done"
+
+
+# Tools that the provider of the model runs.
+
+SEARCH = {"type": "web_search_20250305", "name": "web_search", "max_uses": 3}
+
+
+@pytest.mark.parametrize("provided", [SEARCH, {"type": "web_search"}, {"google_search": {}}])
+def test_a_tool_of_the_provider_is_bound_and_no_node_is_made_for_it(
+    provided: dict[str, Any],
+) -> None:
+    model = ScriptedModel()
+    agent = create_filesystem_agent(model, [provided])
+    assert provided in model.bound
+    assert "tools" not in agent.nodes
+    typed = create_filesystem_agent(CommandModel(), [provided, double])
+    state = typed.invoke({"messages": [HumanMessage("double 2")]})
+    assert answers(state)[0].text == "4"
+
+
+def test_what_the_provider_ran_is_not_run_again() -> None:
+    content: list[Any] = [
+        {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "ants"}},
+        {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []},
+        {"type": "text", "text": "Ants."},
+    ]
+    state = run(
+        AIMessage(content, tool_calls=[call("ls", "a")]), AIMessage(content), tools=[SEARCH]
+    )
+    assert [reply.tool_call_id for reply in answers(state)] == ["a"]
+    assert state["messages"][-1].content == content
+    assert state["messages"][1].content == content
+
+
+def test_a_call_of_a_providers_tool_that_nobody_runs_is_an_error_reply() -> None:
+    bash = {"type": "bash_20250124", "name": "bash"}
+    reply = answer(call("bash", command="ls"), tools=[bash], operations=["ls"])
+    assert reply.text == "Error: There is no tool 'bash'. There are: ls."
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        {"type": "function", "function": {"name": "f", "parameters": {}}},
+        {"type": "function", "name": "f", "parameters": {}},
+        {"name": "f", "description": "", "input_schema": {"type": "object"}},
+        {"type": "custom", "name": "f"},
+        {"function_declarations": [{"name": "f"}]},
+        {"title": "f", "type": "object", "properties": {}},
+    ],
+)
+def test_a_dict_that_describes_a_function_is_refused_when_the_graph_is_built(
+    function: dict[str, Any],
+) -> None:
+    with pytest.raises(ValueError, match="nobody would run it"):
+        create_filesystem_agent(CommandModel(), [function])
+    with pytest.raises(ValueError, match="tools or functions"):
+        add_filesystem(StateGraph(FilesystemState), then="think", tools=[function])  # type: ignore[list-item]
 
 
 def test_a_tool_reaches_the_store_and_the_stream(store: Any) -> None:
@@ -206,7 +384,7 @@ async def test_a_tool_that_only_awaits_works_in_async_graphs() -> None:
     assert reply.text == "2"
     refused = answer(asked, tools=[wait])
     assert refused.status == "error"
-    assert "NotImplementedError" in refused.text
+    assert "`ainvoke`" in refused.text
 
 
 def test_a_tool_may_end_the_run() -> None:

@@ -18,6 +18,8 @@ class Reply:
     text: str = ""
     calls: Sequence[tuple[str, str, dict[str, Any]]] = ()
     """Id, name and arguments of each."""
+    blocks: Sequence[dict[str, Any]] = ()
+    """Content blocks before the text, which only Anthropic has."""
     status: int = 200
 
 
@@ -141,7 +143,8 @@ def _openai(reply: Reply, request: Request) -> tuple[Any, Iterator[str]]:
 
 
 def _anthropic(reply: Reply, request: Request) -> tuple[Any, Iterator[str]]:
-    blocks: list[Any] = [{"type": "text", "text": reply.text}] if reply.text else []
+    blocks: list[Any] = [*reply.blocks]
+    blocks += [{"type": "text", "text": reply.text}] if reply.text else []
     blocks += [
         {"type": "tool_use", "id": id, "name": name, "input": args}
         for id, name, args in reply.calls
@@ -155,10 +158,12 @@ def _anthropic(reply: Reply, request: Request) -> tuple[Any, Iterator[str]]:
         empty = {**whole, "content": [], "stop_reason": None}
         yield _named({"type": "message_start", "message": empty})
         for index, block in enumerate(blocks):
-            is_text = block["type"] == "text"
-            start = {**block, "text": ""} if is_text else {**block, "input": {}}
+            is_text, has_input = block["type"] == "text", "input" in block
+            start = {**block, "text": ""} if is_text else block
+            start = {**start, "input": {}} if has_input else start
             yield _named({"type": "content_block_start", "index": index, "content_block": start})
-            for piece in _pieces(block["text"] if is_text else json.dumps(block["input"])):
+            body = block["text"] if is_text else json.dumps(block["input"]) if has_input else ""
+            for piece in _pieces(body):
                 delta = (
                     {"type": "text_delta", "text": piece}
                     if is_text

@@ -2,17 +2,20 @@
 
 import base64
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import anthropic
 import jsonschema_rs
 import openai
 import pytest
+from langchain.agents.structured_output import AutoStrategy, ProviderStrategy, ToolStrategy
 from langchain_anthropic import ChatAnthropic
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk, HumanMessage
 from langchain_openai import ChatOpenAI
-from pydantic import SecretStr
+from pydantic import BaseModel, SecretStr
+from typing_extensions import TypedDict
 
 from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.nodes.registry import OPERATIONS
@@ -146,6 +149,86 @@ def test_an_image_reaches_the_model_as_an_image(maker: Maker) -> None:
     sent = str(provider.requests[1]["messages"])
     assert image["content"] in sent
     assert "image" in sent
+
+
+@pytest.mark.parametrize("mode", ["invoke", "stream"])
+async def test_what_the_provider_searched_itself_is_left_to_it(mode: str) -> None:
+    search = {"type": "web_search_20250305", "name": "web_search"}
+    found = Reply(
+        "Ants have six legs.",
+        [("call_1", "write_file", {"file_path": "/a.txt", "content": "six"})],
+        blocks=[
+            {
+                "type": "server_tool_use",
+                "id": "srv_1",
+                "name": "web_search",
+                "input": {"query": "a"},
+            },
+            {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []},
+        ],
+    )
+    with providing([found, Reply("done")]) as provider:
+        agent = create_filesystem_agent(with_anthropic(provider), [search])
+        if mode == "stream":
+            parts: Any = [p async for p in agent.astream(GIVEN, stream_mode=["messages", "values"])]
+            state = parts[-1][1]
+        else:
+            state = agent.invoke(GIVEN)
+    assert search in provider.requests[0]["tools"]
+    assert [(m.tool_call_id, m.status) for m in answers(state)] == [("call_1", "success")]
+    sent = str(provider.requests[1]["messages"])
+    assert "server_tool_use" in sent
+    assert "web_search_tool_result" in sent
+
+
+class Pydantic(BaseModel):
+    """How many files there are."""
+
+    files: int
+
+
+@dataclass
+class Plain:
+    """How many files there are."""
+
+    files: int
+
+
+class Typed(TypedDict):
+    """How many files there are."""
+
+    files: int
+
+
+JSON = {"type": "object", "properties": {"files": {"type": "integer"}}, "required": ["files"]}
+FORMS: dict[str, tuple[Any, Any]] = {
+    "pydantic": (Pydantic, Pydantic(files=2)),
+    "dataclass": (Plain, Plain(2)),
+    "TypedDict": (Typed, {"files": 2}),
+    "JSON schema": (JSON, {"files": 2}),
+    "tool": (ToolStrategy(Plain), Plain(2)),
+    "provider": (ProviderStrategy(Pydantic), Pydantic(files=2)),
+    "auto": (AutoStrategy(JSON), {"files": 2}),
+}
+
+
+@pytest.mark.parametrize(("form", "response"), FORMS.values(), ids=FORMS)
+def test_a_response_comes_in_the_form_that_was_asked_for(
+    maker: Maker, form: Any, response: Any, saver: Any
+) -> None:
+    def reply(request: Request) -> Reply:
+        """Call the one tool that there is, or write JSON, if a form is asked for."""
+        [*names] = tools_of(request) if request.get("tools") else []
+        if "ls" in names:
+            return Reply("two files")
+        return Reply(calls=[("c", names[0], {"files": 2})]) if names else Reply('{"files": 2}')
+
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    with providing(reply) as provider:
+        agent = create_filesystem_agent(maker(provider), response_format=form, checkpointer=saver)
+        assert agent.invoke(GIVEN, thread)["structured_response"] == response
+        assert agent.get_state(thread).values["structured_response"] == response
+    assert provider.requests[-1]["messages"][-1]["role"] == "user"
 
 
 ERRORS: dict[int, Any] = {

@@ -1,6 +1,5 @@
 """`FilesystemBackend`: files in a directory on disk."""
 
-import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from typing import Self
@@ -8,11 +7,11 @@ from typing import Self
 from langgraph_filesystem.state.backends.disk.copy import Move
 from langgraph_filesystem.state.backends.disk.delete import delete_copied
 from langgraph_filesystem.state.backends.disk.grep import grep
-from langgraph_filesystem.state.backends.disk.jail import Jail, Unconfined
+from langgraph_filesystem.state.backends.disk.jail import Jail, Unconfined, closing_handle
 from langgraph_filesystem.state.backends.disk.journal import DiskJournal
 from langgraph_filesystem.state.backends.disk.openat import Resolver
 from langgraph_filesystem.state.backends.disk.read import Reader, list_directory
-from langgraph_filesystem.state.backends.disk.tree import kind_of, take_inventory
+from langgraph_filesystem.state.backends.disk.tree import find_place, kind_of, take_inventory
 from langgraph_filesystem.state.backends.disk.walk import find_files
 from langgraph_filesystem.state.backends.disk.write import Writer, check_not_root
 from langgraph_filesystem.state.backends.file_store import (
@@ -36,7 +35,7 @@ from langgraph_filesystem.state.backends.protocol import (
 )
 from langgraph_filesystem.state.backends.public import PublicMethods
 from langgraph_filesystem.state.errors import FilesystemError
-from langgraph_filesystem.state.io import change_in_thread, in_thread, is_sync
+from langgraph_filesystem.state.io import change_in_thread, in_thread
 from langgraph_filesystem.state.text import Rename
 
 __all__ = ("DiskStore", "FilesystemBackend")
@@ -142,7 +141,7 @@ class DiskStore(FileStore):
     ) -> MoveResult:
         move = Move(other._jail, source, self._jail, destination, self._journal, once, self._flush)
         move.name_source = name_source
-        return await _run_move(move)
+        return await change_in_thread(move.run)
 
     async def glob(self, pattern: str, path: str | None = None) -> GlobResult:
         """Find files at or below a directory by a pattern."""
@@ -181,7 +180,10 @@ class DiskStore(FileStore):
 
         def delete() -> list[str]:
             self._journal.begin_delete(once, path)
-            return delete_copied(self._jail, path, digests)
+            relative = {one[len(path) + 1 :]: digest for one, digest in digests.items()}
+            place = find_place(self._jail, path)
+            with closing_handle(place.parent):
+                return delete_copied(self._jail, place, relative, follow=True)
 
         return await change_in_thread(delete)
 
@@ -229,18 +231,3 @@ class FilesystemBackend(PublicMethods):
     def close(self) -> None:
         """Close the directory. It happens by itself when the object is no longer used."""
         self._disk.close()
-
-
-async def _run_move(move: Move) -> MoveResult:
-    """Run a move in a thread; if the run is cancelled, a copy stops at the next piece."""
-    if is_sync():
-        return move.run()
-    running = asyncio.ensure_future(change_in_thread(move.run))
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        move.stopped.set()
-        await asyncio.wait([running])
-        if not running.cancelled():
-            running.exception()  # or the loop would log that nobody has looked at it
-        raise

@@ -2,7 +2,7 @@
 
 A move is a rename where that is possible. To another device the tree is copied under a hidden name
 beside its destination, in pieces, and renamed when it is complete. Then each file of the source is
-deleted if it has not changed since it was copied; changed and new files stay.
+compared with its copy and deleted; changed and new files stay.
 
 A move that is interrupted leaves every file at one end or at both. The same move made again goes
 on: it compares what is left at the source with the copies.
@@ -12,15 +12,12 @@ import contextlib
 import errno
 import os
 import stat
-import threading
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from langgraph_filesystem.state.backends.disk.delete import (
-    IsSame,
-    delete_unchanged,
-    entry_digest,
+    delete_copied,
+    digests_below,
     remove_tree,
 )
 from langgraph_filesystem.state.backends.disk.errors import explaining
@@ -64,12 +61,9 @@ from langgraph_filesystem.state.text import Note, PathPart, Rename, escaped, joi
 __all__ = ("Move",)
 
 _PIECE = 1 << 20
-_TICK = 20_000_000
-"""Nanoseconds in which a file can change twice and keep its time: clocks of file systems tick."""
 _MAX_COUNTED = 10_000
 """Files that are counted for the answer: some 20 ms."""
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _EFFECTIVE_IDS = os.access in os.supports_effective_ids
 
@@ -88,8 +82,6 @@ class Move:
     flush: bool = False
     name_source: Rename = str
     """Names a path of the source for the reader: messages show it as plain text."""
-    stopped: threading.Event = field(default_factory=threading.Event)
-    """Set by a caller who does not want the copy any more. Then nothing is moved."""
 
     def run(self) -> MoveResult:
         """Move it, or go on with a move that was interrupted."""
@@ -105,7 +97,7 @@ class Move:
                 raise
             return self._result(None)
         with closing_handle(place.parent):
-            return self._result(self._go_on(place) if has_moved else self._move(place))
+            return self._result(self._delete(place) if has_moved else self._move(place))
 
     @contextlib.contextmanager
     def of_source(self, path: str) -> Iterator[None]:
@@ -141,25 +133,24 @@ class Move:
             with closing_handle(parent), explaining(self.end):
                 if self._rename(place, parent, name):
                     return None
-                copy = self._copy(place, parent, name)
-        if copy is None:
-            return self._go_on(place)
-        return join_notes(" ", [copy.note(), self._delete(place, copy.is_same)])
-
-    def _go_on(self, place: Place) -> Note | None:
-        """Delete what is left of a source that has been copied."""
-        return self._delete(place, self._comparison())
+                self._copy(place, parent, name)
+        link = (
+            "The symbolic link is replaced by a copy of its target."
+            if place.entry.is_link
+            else None
+        )
+        return join_notes(" ", [link, self._delete(place)])
 
     def _rename(self, place: Place, parent: int, name: str) -> bool:
         """Rename it, or return that it can't be renamed."""
-        if stat.S_ISLNK(place.status.st_mode) and self.source is not self.target:
+        if place.entry.is_link and self.source is not self.target:
             return False  # a link would lead elsewhere from there
         with contextlib.ExitStack() as stack:
-            if not place.is_directory:  # a writer could bring a file back
-                stack.enter_context(locked_unless_full(place.parent, place.name))
-            self.journal.begin_move(self.once, self.end, place.status)
+            if not place.entry.is_directory:  # a writer could bring a file back
+                stack.enter_context(locked_unless_full(place.parent, place.entry.name))
+            self.journal.begin_move(self.once, self.end, place.entry.status)
             try:
-                rename_new(place.parent, place.name, parent, name)
+                rename_new(place.parent, place.entry.name, parent, name)
             except FileExistsError:
                 raise self._taken(parent, name) from None
             except OSError as error:
@@ -170,18 +161,17 @@ class Move:
                 raise
         return True
 
-    def _copy(self, place: Place, parent: int, name: str) -> "_Copy | None":
-        """Copy it to the destination; return `None` if an earlier move has done so."""
+    def _copy(self, place: Place, parent: int, name: str) -> None:
+        """Copy it to the destination, unless an earlier move has done so."""
         draft = f"{temporary_name(name)}-tree"
         with locked(parent, name):
             _clear(parent, draft)
             if _exists(parent, name):
                 if self.source is not self.target and self._is_copied(place):
-                    return None
+                    return
                 raise self._taken(parent, name)
-            copy = _Copy(self, place)
             try:
-                copy.run(parent, draft)
+                _Copy(self, place).run(parent, draft)
                 status = os.stat(draft, dir_fd=parent, follow_symlinks=False)
                 self.journal.begin_move(self.once, self.end, status)
                 rename_new(parent, draft, parent, name)
@@ -190,36 +180,23 @@ class Move:
             finally:
                 with contextlib.suppress(OSError):  # the next move to this path removes it
                     _clear(parent, draft)
-        return copy
 
     def _is_copied(self, place: Place) -> bool:
         """Say whether all that is left at the source is at the destination as well."""
-        is_same = self._comparison()
-        same = [
-            is_same(path, entry.status, parent, entry.name)
-            for path, entry, parent in files_below(self.source, place)
-        ]
-        return bool(same) and all(same)
+        found = digests_below(self.source, place, follow=place.entry.is_link)
+        return bool(found) and found.items() <= self._copied().items()
 
-    def _comparison(self) -> IsSame:
-        """Return what compares the files of the source with those at the destination."""
+    def _copied(self) -> dict[str, str | None]:
+        """Return the digests of what is at the destination."""
         copy = find_place(self.target, self.end)
         with closing_handle(copy.parent), explaining(self.end):
-            copied = {
-                path: _fingerprint(self.target, self.end, path, entry.status, parent, entry.name)
-                for path, entry, parent in files_below(self.target, copy)
-            }
+            return digests_below(self.target, copy)
 
-        def is_same(path: str, status: os.stat_result, parent: int, name: str) -> bool:
-            known = copied.get(path)
-            found = _fingerprint(self.source, self.start, path, status, parent, name)
-            return known is not None and known == found
-
-        return is_same
-
-    def _delete(self, place: Place, is_same: IsSame) -> Note | None:
+    def _delete(self, place: Place) -> Note | None:
+        """Delete what is left of a source that has been copied, except what differs from it."""
+        copied = self._copied()
         try:
-            stay = delete_unchanged(self.source, place, is_same)
+            stay = delete_copied(self.source, place, copied, follow=place.entry.is_link)
         except FilesystemError as error:
             raise BackendFailed(
                 *("Copied to ", PathPart(self.end), ", but the source could not be deleted: "),
@@ -280,51 +257,30 @@ class Move:
 
 
 class _Copy:
-    """Copies a tree, and remembers the identity of each file before it was copied."""
+    """Copies a file or a tree. A link in a tree stays a link; one alone becomes its target."""
 
     def __init__(self, move: Move, place: Place) -> None:
         self._move = move
         self._place = place
-        self._followed = 0
-        self._identities: dict[str, tuple[tuple[int, ...], int | None]] = {}
-        """By relative path. The time of a hard link's last change changes with the others'."""
-
-    def is_same(self, path: str, status: os.stat_result, parent: int, name: str) -> bool:
-        """Say whether an entry is the one that was copied, and has not changed since."""
-        identity, changed = self._identities.get(path, ((), None))
-        now = os.stat(name, dir_fd=parent, follow_symlinks=False)  # it has been renamed since
-        is_known = identity == _identity(status) == _identity(now)
-        return is_known and changed in (None, status.st_ctime_ns)
-
-    def note(self) -> Note | None:
-        """Say what is not at the destination as it was."""
-        if not self._followed:
-            return None
-        what = "1 symbolic link is" if self._followed == 1 else f"{self._followed:,} links are"
-        return Note(f"{what} replaced by a copy of the target.")
 
     def run(self, parent: int, name: str) -> None:
         """Copy everything to a name where nothing is."""
         place = self._place
-        self._copy_entry(None, Entry(place.name, place.status), parent, name)
-        if not place.is_directory:
+        if not place.entry.is_directory:
+            opened = self._open(place.entry, place.parent, place.path)
+            self._copy_file(opened, place.path, parent, name)
             return
-        directories: list[tuple[str, os.stat_result]] = []
+        os.mkdir(name, 0o700, dir_fd=parent)
+        directories: list[str] = []
         with contextlib.closing(Descent(parent, name)) as copy:
             for level in self._levels():
-                here = copy.go(level.path)
+                directories.append(level.path)
                 for entry in level.entries:
-                    self._copy_entry(level, entry, here, entry.name)
-                    if entry.is_directory:
-                        directories.append((level.below(entry.name), entry.status))
+                    self._copy_entry(level, entry, copy.go(level.path))
             # Modes and times come when everything is inside, the innermost first.
-            with contextlib.closing(Descent(place.parent, place.name)) as source:
-                for path, status in reversed(directories):
-                    above, _, last = path.rpartition("/")
-                    opened = os.open(last, _DIRECTORY, dir_fd=copy.go(above))
-                    with closing_handle(opened) as target:
-                        _finish(source.go(path), target, status)
-                _finish(source.go(""), copy.go(""), place.status)
+            with contextlib.closing(Descent(place.parent, place.entry.name)) as source:
+                for path in reversed(directories):
+                    _finish(source.go(path), copy.go(path))
 
     def _levels(self) -> Iterator[Level]:
         """Yield the levels of the source, whose errors are not those of the destination."""
@@ -336,124 +292,52 @@ class _Copy:
                     return
                 yield level
 
-    def _copy_entry(self, level: Level | None, entry: Entry, here: int, name: str) -> None:
-        path = level.below(entry.name) if level else ""
-        parent = level.handle if level else self._place.parent
+    def _copy_entry(self, level: Level, entry: Entry, here: int) -> None:
+        path = f"{self._place.path}/{level.below(entry.name)}"
         if entry.is_directory:
-            os.mkdir(name, stat.S_IMODE(entry.status.st_mode) & 0o777 | 0o700, dir_fd=here)
-            return
-        link = self._kept_link(level, entry)
-        if link is not None:
-            os.symlink(link, name, dir_fd=here)
-            status = entry.status
+            os.mkdir(entry.name, 0o700, dir_fd=here)
+        elif entry.is_link:
+            with self._move.of_source(path):
+                target = os.readlink(entry.name, dir_fd=level.handle)
+            os.symlink(target, entry.name, dir_fd=here)
         else:
-            with closing_handle(self._open(entry, parent, path)) as source:
-                status = self._copy_file(source, path, here, name)
-            status = entry.status if entry.is_link else status
-        changed = status.st_ctime_ns if status.st_nlink == 1 else None
-        self._identities[path] = _identity(status), changed
-
-    def _kept_link(self, level: Level | None, entry: Entry) -> str | None:
-        """Return the target of a link that is the same in the copy, as it stays in the tree."""
-        if level is None or not entry.is_link:
-            return None
-        with self._move.of_source(self._full(level.below(entry.name))):
-            target = os.readlink(entry.name, dir_fd=level.handle)
-        return target if is_movable_link(level.path, target) else None
+            self._copy_file(self._open(entry, level.handle, path), path, here, entry.name)
 
     def _open(self, entry: Entry, parent: int, path: str) -> int:
         """Open a file of the source, or the one that a link leads to."""
-        with self._move.of_source(self._full(path)):
+        with self._move.of_source(path):
             if entry.is_link:
-                self._followed += 1
-                return open_linked(self._move.source, self._full(path))[0]
+                return open_linked(self._move.source, path)[0]
             if not stat.S_ISREG(entry.status.st_mode):
-                raise refuse_special(self._full(path))
+                raise refuse_special(path)
             return os.open(entry.name, _READ, dir_fd=parent)
 
-    def _copy_file(self, source: int, path: str, here: int, name: str) -> os.stat_result:
-        status = _settled_status(source)
-        with closing_handle(os.open(name, _CREATE, 0o600, dir_fd=here)) as target:
-            for at, piece in self._pieces(source, status.st_size, path):
+    def _copy_file(self, handle: int, path: str, here: int, name: str) -> None:
+        with (
+            closing_handle(handle) as source,
+            closing_handle(os.open(name, _CREATE, 0o600, dir_fd=here)) as target,
+        ):
+            at = 0
+            while piece := self._piece(source, at, path):
                 write_at(target, at, piece)
-            os.ftruncate(target, status.st_size)
-            _finish(source, target, status)
+                at += len(piece)
+            _finish(source, target)
             if self._move.flush:
                 os.fsync(target)
-        now = os.fstat(source)
-        if (_identity(now), now.st_ctime_ns) != (_identity(status), status.st_ctime_ns):
-            shown = self._move.part(PathPart(self._full(path)))
-            raise BackendFailed(shown, ": changed while it was copied. Nothing was moved; retry.")
-        return status
 
-    def _pieces(self, source: int, size: int, path: str) -> Iterator[tuple[int, bytes]]:
-        """Yield what a file holds: where, and what; not the zeros of holes."""
-        for at, end in _data_ranges(source, size):
-            while at < end:
-                if self._move.stopped.is_set():
-                    raise OSError(errno.ECANCELED, os.strerror(errno.ECANCELED))
-                with self._move.of_source(self._full(path)):
-                    piece = os.pread(source, min(_PIECE, end - at), at)
-                if not piece:
-                    return
-                yield at, piece
-                at += len(piece)
-
-    def _full(self, path: str) -> str:
-        return f"{self._place.path}/{path}" if path else self._place.path
+    def _piece(self, source: int, at: int, path: str) -> bytes:
+        with self._move.of_source(path):
+            return os.pread(source, _PIECE, at)
 
 
-def _fingerprint(
-    jail: Jail, top: str, path: str, status: os.stat_result, parent: int, name: str
-) -> str | None:
-    """Return what is the same for a file and its copy, or for a link that was kept."""
-    if stat.S_ISLNK(status.st_mode):
-        target = os.readlink(name, dir_fd=parent)
-        if path and is_movable_link(path.rpartition("/")[0], target):
-            return f"-> {target}"
-    with contextlib.suppress(FilesystemError, OSError):
-        return entry_digest(jail, f"{top}/{path}" if path else top, status, parent, name)
-    return None
-
-
-def _identity(status: os.stat_result) -> tuple[int, ...]:
-    return status.st_ino, status.st_size, status.st_mtime_ns
-
-
-def _settled_status(handle: int) -> os.stat_result:
-    """Return the status of a file; of one that has just changed, after the next tick of a clock.
-
-    Otherwise the next change might not be seen in its times.
-    """
-    status = os.fstat(handle)
-    if abs(time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns)) < _TICK:
-        time.sleep(_TICK / 1_000_000_000)
-        status = os.fstat(handle)
-    return status
-
-
-def _finish(source: int, target: int, status: os.stat_result) -> None:
+def _finish(source: int, target: int) -> None:
     """Give a copy the attributes, the times and the mode of the original."""
+    status = os.fstat(source)
     copy_attributes(source, target, all_or_error=False)
     os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
     inherited = stat.S_IMODE(os.fstat(target).st_mode) & 0o7000
     with contextlib.suppress(PermissionError):  # not every file system has modes
         os.fchmod(target, stat.S_IMODE(status.st_mode) & 0o777 | inherited)
-
-
-def _data_ranges(handle: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of a file that are not holes."""
-    at = 0
-    while at < size:
-        try:
-            start = os.lseek(handle, at, os.SEEK_DATA)
-            end = os.lseek(handle, start, os.SEEK_HOLE)
-        except OSError as error:
-            if error.errno == errno.ENXIO:  # the rest is a hole
-                return
-            start, end = at, size  # the file system does not know
-        yield start, min(end, size)
-        at = end
 
 
 def _exists(parent: int, name: str) -> bool:

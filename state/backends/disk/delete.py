@@ -14,20 +14,18 @@ from langgraph_filesystem.state.backends.disk.tree import (
     Descent,
     Entry,
     Place,
-    find_place,
+    files_below,
     holding_area,
     levels,
     open_linked,
     put_back,
 )
+from langgraph_filesystem.state.errors import FilesystemError
 
-__all__ = ("IsSame", "delete_copied", "delete_unchanged", "entry_digest", "remove_tree")
+__all__ = ("delete_copied", "digests_below", "remove_tree")
 
-IsSame = Callable[[str, os.stat_result, int, str], bool]
-"""Say whether an entry was copied and has not changed since.
-
-Called with its relative path and its status, and with the directory and the name where it is now.
-"""
+_IsSame = Callable[[str, Entry, int], bool]
+"""Says of a relative path, its entry and the directory where it is now: the copy is the same."""
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -53,49 +51,62 @@ def remove_tree(parent: int, name: str, *, force: bool = False) -> None:
     os.rmdir(name, dir_fd=parent)
 
 
-def delete_copied(jail: Jail, path: str, digests: Mapping[str, str]) -> list[str]:
-    """Delete files that were copied elsewhere; return the paths of what stays."""
+def digests_below(jail: Jail, place: Place, *, follow: bool = False) -> dict[str, str | None]:
+    """Return the digest of each file at or below a place, by its relative path.
 
-    def is_same(relative: str, status: os.stat_result, parent: int, name: str) -> bool:
-        full = f"{path}/{relative}" if relative else path
-        digest = digests.get(full)
-        return digest is not None and digest == entry_digest(jail, full, status, parent, name)
-
-    place = find_place(jail, path)
-    with closing_handle(place.parent):
-        return delete_unchanged(jail, place, is_same)
-
-
-def delete_unchanged(jail: Jail, place: Place, is_same: IsSame) -> list[str]:
-    """Delete each file that is the same, then the directories that are empty.
-
-    Returns the paths of what stays.
+    Of a link it is its target or, to `follow` it, the digest of the file that it leads to. `None`
+    stands for what can't be read.
     """
+    return {
+        path: _digest(jail, _full(place, path), entry, parent, follow)
+        for path, entry, parent in files_below(jail, place)
+    }
+
+
+def delete_copied(
+    jail: Jail, place: Place, digests: Mapping[str, str | None], *, follow: bool = False
+) -> list[str]:
+    """Delete each file that has the digest of its copy, then the directories that are empty.
+
+    `digests` are those of the copies, by relative path. Returns the paths of what stays.
+    """
+
+    def is_same(path: str, entry: Entry, parent: int) -> bool:
+        copied = digests.get(path)
+        if copied is None:
+            return False
+        return copied == _digest(jail, _full(place, path), entry, parent, follow)
+
     with explaining(place.path):
-        if place.is_directory:
+        if place.entry.is_directory:
             stay = _delete_files(jail, place, is_same)
         else:
-            stay = _delete_entries(place.parent, {"": Entry(place.name, place.status)}, is_same)
-    return [f"{place.path}/{path}" if path else place.path for path in stay]
+            stay = _delete_entries(place.parent, {"": place.entry}, is_same)
+    return [_full(place, path) for path in stay]
 
 
-def entry_digest(
-    jail: Jail, path: str, status: os.stat_result, parent: int, name: str
-) -> str | None:
-    """Return the digest of a file, wherever it is now, or of the one that a link leads to."""
-    if stat.S_ISLNK(status.st_mode):
-        with closing_handle(open_linked(jail, path)[0]) as handle:
-            return content_digest(handle)
-    if not stat.S_ISREG(status.st_mode):
-        return None
-    with closing_handle(os.open(name, _READ, dir_fd=parent)) as handle:
-        return content_digest(handle)
+def _full(place: Place, path: str) -> str:
+    return f"{place.path}/{path}" if path else place.path
 
 
-def _delete_files(jail: Jail, place: Place, is_same: IsSame) -> list[str]:
+def _digest(jail: Jail, path: str, entry: Entry, parent: int, follow: bool) -> str | None:
+    """Return the digest of a file or a link, in whatever directory it is now."""
+    with contextlib.suppress(FilesystemError, OSError):
+        if entry.is_link and not follow:
+            return f"-> {os.readlink(entry.name, dir_fd=parent)}"
+        if entry.is_link:
+            with closing_handle(open_linked(jail, path)[0]) as handle:
+                return content_digest(handle)
+        if stat.S_ISREG(entry.status.st_mode):
+            with closing_handle(os.open(entry.name, _READ, dir_fd=parent)) as handle:
+                return content_digest(handle)
+    return None
+
+
+def _delete_files(jail: Jail, place: Place, is_same: _IsSame) -> list[str]:
     stay: list[str] = []
     directories: list[str] = []
-    # Links first: they are compared by the files that they lead to.
+    # Links first: they may be compared by the files that they lead to.
     for only_links in (True, False):
         with contextlib.closing(levels(jail, place)) as walked:
             for level in walked:
@@ -107,24 +118,24 @@ def _delete_files(jail: Jail, place: Place, is_same: IsSame) -> list[str]:
                 stay += _delete_entries(level.handle, entries, is_same)
                 if not only_links:
                     directories.append(level.path)
-    with contextlib.closing(Descent(place.parent, place.name)) as descent:
+    with contextlib.closing(Descent(place.parent, place.entry.name)) as descent:
         for path in reversed(directories[1:]):
             above, _, name = path.rpartition("/")
             is_removed = _remove_empty(descent.go(above), name)
             if not is_removed and not any(it.startswith(f"{path}/") for it in stay):
                 stay.append(path)
-    if not _remove_empty(place.parent, place.name) and not stay:
+    if not _remove_empty(place.parent, place.entry.name) and not stay:
         stay.append("")
     return stay
 
 
-def _delete_entries(parent: int, entries: Mapping[str, Entry], is_same: IsSame) -> list[str]:
+def _delete_entries(parent: int, entries: Mapping[str, Entry], is_same: _IsSame) -> list[str]:
     """Delete the entries of one directory that are the same; return the paths of the others."""
     stay: list[str] = []
     for path, entry in entries.items():
         if not entry.is_link:
             continue
-        if is_same(path, entry.status, parent, entry.name):
+        if is_same(path, entry, parent):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(entry.name, dir_fd=parent)
         else:
@@ -135,9 +146,9 @@ def _delete_entries(parent: int, entries: Mapping[str, Entry], is_same: IsSame) 
     with holding_area(parent) as area:
         for path, name in files.items():
             with contextlib.suppress(FileNotFoundError):  # somebody else has deleted it
-                status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+                now = Entry(name, os.stat(name, dir_fd=parent, follow_symlinks=False))
                 os.rename(name, name, src_dir_fd=parent, dst_dir_fd=area)
-                if is_same(path, status, area, name):
+                if is_same(path, now, area):
                     os.unlink(name, dir_fd=area)
                 else:
                     put_back(area, name, parent)

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import os
 import stat
-import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -12,19 +11,11 @@ from typing import TypeAlias, TypeVar
 
 from langgraph_filesystem.state.backends.disk.errors import explaining
 from langgraph_filesystem.state.backends.disk.jail import TEMPORARY, Jail
-from langgraph_filesystem.state.backends.disk.pages import (
-    LineIndexes,
-    Page,
-    Window,
-    cut_page,
-    read_page,
-)
+from langgraph_filesystem.state.backends.pages import SMALL, Bookmarks, Page, Window
 from langgraph_filesystem.state.backends.protocol import FileInfo, LsResult, ReadResult
-from langgraph_filesystem.state.backends.text_files import HEAD, is_binary
-from langgraph_filesystem.state.errors import (
-    FilesystemError,
-    NotText,
-)
+from langgraph_filesystem.state.backends.text_files import HEAD, is_binary, page_of
+from langgraph_filesystem.state.errors import FilesystemError, NotText
+from langgraph_filesystem.state.files import FileData
 
 __all__ = (
     "Reader",
@@ -37,11 +28,7 @@ __all__ = (
 R = TypeVar("R")
 _Entry: TypeAlias = "os.DirEntry[str]"
 
-_MAX_CHARACTERS = 4 << 20
-"""Characters of a page: a file may be one line of gigabytes."""
-_SMALL = 1 << 20
-"""Files up to this size are read whole for a page: then the number of their lines is known."""
-_CHUNK = 1 << 20
+_CHUNK, _PAGE_CHUNK = 1 << 20, 1 << 18
 _SUSPICIOUS = ("\\", ":", f"/{TEMPORARY[0]}")
 """In names: what can't be in a path, or may be one of our own names."""
 
@@ -52,7 +39,7 @@ class Reader:
     def __init__(self, jail: Jail, limit: int) -> None:
         self._jail = jail
         self._limit = limit
-        self._indexes = LineIndexes()
+        self._bookmarks = Bookmarks()
 
     def read(
         self, path: str, offset: int, limit: int, column: int, max_characters: int | None
@@ -61,13 +48,7 @@ class Reader:
 
         A page has no more than four million characters: it says where the next one begins.
         """
-        most = _MAX_CHARACTERS if max_characters is None else max_characters
-        window = Window(
-            max(0, offset),
-            min(max(0, limit), sys.maxsize),
-            min(max(0, column), sys.maxsize - 1),
-            max(1, min(_MAX_CHARACTERS, most)),
-        )
+        window = Window.of(offset, limit, column, max_characters)
         return self._look_into(path, partial(self._read, path, window))
 
     def fetch(self, path: str) -> bytes | FilesystemError:
@@ -93,41 +74,43 @@ class Reader:
             os.close(handle)
 
     def _read(self, path: str, window: Window, handle: int, status: os.stat_result) -> ReadResult:
-        page = self._page(path, handle, status, window)
-        changed = _modified_at(status)
-        if page is None:
-            content = base64.b64encode(read_whole(handle, status.st_size)).decode()
-            return ReadResult(
-                file_data={"content": content, "encoding": "base64", "modified_at": changed}
-            )
-        result = ReadResult(
-            file_data={"content": page.text, "encoding": "utf-8", "modified_at": changed},
-            total_lines=page.total,
-            next_offset=page.next_line,
-            next_column=page.next_column,
-        )
-        if page.text:
-            result.start_line, result.end_line = window.offset + 1, window.offset + page.lines
-        return result
-
-    def _page(self, path: str, handle: int, status: os.stat_result, window: Window) -> Page | None:
-        """Return a page of a text, or `None` for a binary file that can be returned whole."""
-        why = "binary content"
+        size, why = status.st_size, "binary content"
         try:
-            if status.st_size > _SMALL:
-                index = self._indexes.of(status)
-                index.is_text = index.is_text or not is_binary(os.pread(handle, HEAD, 0))
-                if index.is_text:
-                    return read_page(path, handle, window, index)
-            else:
-                content = read_whole(handle, status.st_size)
-                if not is_binary(content):
-                    return cut_page(path, content.decode(), window)
+            page = self._page(path, handle, status, window)
         except UnicodeDecodeError:
-            why = "text that is not UTF-8"
-        if status.st_size > self._limit:
-            raise NotText(path, status.st_size, why)
-        return None
+            page, why = None, "text that is not UTF-8"
+        if page is None:
+            if size > self._limit:
+                raise NotText(path, size, why)
+            content = base64.b64encode(read_whole(handle, size)).decode()
+            page = ReadResult(file_data=FileData(content=content, encoding="base64"))
+        assert page.file_data is not None
+        page.file_data["modified_at"] = _modified_at(status)
+        return page
+
+    def _page(
+        self, path: str, handle: int, status: os.stat_result, window: Window
+    ) -> ReadResult | None:
+        """Return a page of a text, or `None` for a binary file."""
+        if status.st_size <= SMALL:
+            content = read_whole(handle, status.st_size)
+            if is_binary(content):
+                return None
+            file = FileData(content=content.decode(), encoding="utf-8")
+            return page_of(path, file, *window)
+        if is_binary(os.pread(handle, HEAD, 0)):
+            return None
+        # A file that has changed is another file.
+        file_key = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+        page = Page(path, window, self._bookmarks.find(file_key, window)[1])
+        size = min(max(HEAD, window.limit * 100), _PAGE_CHUNK)
+        try:
+            while not page.is_full and (chunk := os.pread(handle, size, page.at)):
+                page.feed(chunk)
+                size = _PAGE_CHUNK
+            return page.result(status.st_size)
+        finally:
+            self._bookmarks.keep(file_key, None, page.end)
 
 
 def list_directory(jail: Jail, path: str) -> LsResult:

@@ -30,14 +30,13 @@ from langgraph_filesystem.state.backends.objects.objects import (
     Objects,
     gather_limited,
 )
-from langgraph_filesystem.state.backends.objects.pages import Pages, Window
 from langgraph_filesystem.state.backends.objects.read import (
-    SECONDS,
+    Pages,
     digest_at,
     missing,
     read_whole,
-    search_objects,
 )
+from langgraph_filesystem.state.backends.pages import Window
 from langgraph_filesystem.state.backends.protocol import (
     DeleteResult,
     EditResult,
@@ -50,6 +49,7 @@ from langgraph_filesystem.state.backends.protocol import (
     ReadResult,
     WriteResult,
 )
+from langgraph_filesystem.state.backends.search import search_fetched
 from langgraph_filesystem.state.backends.text_files import decoded, encoded
 from langgraph_filesystem.state.edits import PlannedEdit, plan_edit
 from langgraph_filesystem.state.errors import (
@@ -63,12 +63,14 @@ from langgraph_filesystem.state.files import digest_of
 from langgraph_filesystem.state.globs import compile_glob
 from langgraph_filesystem.state.io import in_thread, is_sync
 from langgraph_filesystem.state.paths import is_within, normalize_path
-from langgraph_filesystem.state.text import PathPart
+from langgraph_filesystem.state.text import PathPart, join_notes
 
 __all__ = ("ObjectStore", "max_bytes")
 
 _MAX_TRIES = 100
 """How often an edit is made again because another writer was faster."""
+_SECONDS = 5.0
+"""How long listing files, and then searching them, may take before there is an answer."""
 _EDIT_INSTEAD = "Change it with `edit_file`, or set `overwrite`."
 
 
@@ -132,7 +134,7 @@ class ObjectStore(FileStore):
     ) -> ReadResult:
         """Return lines of a text file, or a binary file whole as base64."""
         self._objects.check(file_path)
-        return await self._pages.read(file_path, Window(offset, limit, column, max_characters))
+        return await self._pages.read(file_path, Window.of(offset, limit, column, max_characters))
 
     async def glob(self, pattern: str, path: str | None = None) -> GlobResult:
         """Find files below a directory by a pattern."""
@@ -155,7 +157,16 @@ class ObjectStore(FileStore):
         if matches:
             skip = len(directory.rstrip("/")) + 1
             found.files = [entry for entry in found.files if matches(entry.path[skip:])]
-        return await search_objects(self._objects, found, query, self._max_size)
+        result = await search_fetched(
+            self.fetch,
+            [_info(entry) for entry in found.files],
+            query,
+            max_size=self._max_size,
+            seconds=_SECONDS,
+        )
+        result.note = join_notes(" ", [found.note, result.note])
+        result.truncated = result.truncated or not found.complete
+        return result
 
     async def digest(self, file_path: str) -> str | None:
         """Return a digest of the content of a file."""
@@ -323,7 +334,7 @@ class ObjectStore(FileStore):
             raise FileNotFound(path)
 
     async def _below(self, directory: str) -> Listing:
-        found = await self._objects.below(directory, SECONDS)
+        found = await self._objects.below(directory, _SECONDS)
         if not found.files and found.complete:
             await self._check_directory(directory)
         return found

@@ -1,22 +1,13 @@
-"""Reading objects: whole files, their digests, and searches."""
+"""Reading objects: whole files, pages of files that are too large for memory, digests."""
 
-import contextlib
-import time
-from collections.abc import Iterator, Sequence
+import base64
 from dataclasses import replace
 
-from langgraph_filesystem.state.backends.file_store import Query
 from langgraph_filesystem.state.backends.objects.errors import ChangedMeanwhile
-from langgraph_filesystem.state.backends.objects.objects import (
-    Blob,
-    Changed,
-    Entry,
-    Listing,
-    Objects,
-)
-from langgraph_filesystem.state.backends.protocol import GrepResult
-from langgraph_filesystem.state.backends.search import search
-from langgraph_filesystem.state.backends.text_files import decoded
+from langgraph_filesystem.state.backends.objects.objects import Blob, Changed, Objects
+from langgraph_filesystem.state.backends.pages import SMALL, Bookmarks, Page, Window
+from langgraph_filesystem.state.backends.protocol import ReadResult
+from langgraph_filesystem.state.backends.text_files import is_binary, page_of
 from langgraph_filesystem.state.errors import (
     FileNotFound,
     FilesystemError,
@@ -24,25 +15,12 @@ from langgraph_filesystem.state.errors import (
     IsDirectory,
     NotText,
 )
-from langgraph_filesystem.state.files import digest_of
-from langgraph_filesystem.state.io import in_thread
-from langgraph_filesystem.state.text import Note, PathPart, join_notes
+from langgraph_filesystem.state.files import FileData, digest_of
 
-__all__ = (
-    "CHUNK",
-    "SECONDS",
-    "digest_at",
-    "missing",
-    "read_whole",
-    "search_objects",
-)
+__all__ = ("CHUNK", "Pages", "digest_at", "missing", "read_whole")
 
-CHUNK = 1 << 20
+CHUNK = SMALL
 """Bytes that are fetched at once. A smaller file is fetched whole by one request."""
-SECONDS = 5.0
-"""How long listing files, and then searching them, may take before there is an answer."""
-_BATCH_BYTES, _BATCH_FILES = 8 << 20, 64
-"""What a search fetches at once, as a compromise between speed and memory."""
 
 
 async def missing(objects: Objects, path: str) -> FilesystemError:
@@ -85,76 +63,73 @@ async def _completed(objects: Objects, path: str, blob: Blob) -> Blob:
     return replace(blob, content=blob.content + rest.content)
 
 
-async def search_objects(
-    objects: Objects, found: Listing, query: Query, max_size: int
-) -> GrepResult:
-    """Search files in the order of their paths; files that are too large are named, not read."""
-    total = GrepResult(matches=[], counts={}, note=found.note)
-    files = sorted(found.files, key=lambda entry: entry.path)
-    if large := [entry.path for entry in files if entry.size > max_size]:
-        _add_note(total, _left_out(large, f"larger than {max_size:,} bytes"))
-    deadline = time.monotonic() + SECONDS
-    # A search without files checks the pattern.
-    for batch in [*_batches([entry for entry in files if entry.size <= max_size])] or [[]]:
-        if time.monotonic() > deadline:
-            total.truncated = True
-            _add_note(
-                total, f"The search stopped after {SECONDS:.0f} s. Search a smaller directory."
-            )
-        if total.truncated:
-            break
-        blobs = await objects.get_many([entry.path for entry in batch])
-        pairs = [*zip((entry.path for entry in batch), blobs, strict=True)]
-        if failed := [path for path, blob in pairs if isinstance(blob, FilesystemError)]:
-            _add_note(total, _left_out(failed, "it could not be read"))
-        texts = [*_texts(pairs)]
-        _add_result(total, await in_thread(search, texts, _remaining(query, total)))
-    total.truncated = total.truncated or not found.complete
-    return total
+class Pages:
+    """Reads pages of the files of one store."""
+
+    def __init__(self, objects: Objects, max_size: int) -> None:
+        self._objects = objects
+        self._max_size = max_size
+        self._bookmarks = Bookmarks()
+
+    async def read(self, path: str, window: Window) -> ReadResult:
+        """Return lines of a text file, or a binary file whole as base64."""
+        page, first = await self._first_chunk(path, window)
+        if not page.at and is_binary(first.content):
+            return await self._binary(path, first, "binary content")
+        try:
+            if len(first.content) == first.size:
+                file = FileData(content=first.content.decode(), encoding="utf-8")
+                return _dated(page_of(path, file, *window), first)
+            return _dated(await self._fill(path, page, first), first)
+        except UnicodeDecodeError:
+            return await self._binary(path, first, "text that is not UTF-8")
+
+    async def _first_chunk(self, path: str, window: Window) -> tuple[Page, Blob]:
+        """Return the bytes at the bookmark, if it is before the window, or at the beginning."""
+        version, start = self._bookmarks.find(path, window)
+        page = Page(path, window, start)
+        first = None if path == "/" else await self._objects.get(path, page.at, CHUNK)
+        if first is not None and page.at and first.version != version:
+            page = Page(path, window)
+            first = await self._objects.get(path, 0, CHUNK)
+        if first is None:
+            raise await missing(self._objects, path)
+        return page, first
+
+    async def _fill(self, path: str, page: Page, first: Blob) -> ReadResult:
+        content = first.content
+        try:
+            while True:
+                page.feed(content)
+                if page.is_full or page.at >= first.size:
+                    return page.result(first.size)
+                content = await self._next_chunk(path, page.at, first)
+        finally:
+            self._bookmarks.keep(path, first.version, page.end)
+
+    async def _next_chunk(self, path: str, start: int, first: Blob) -> bytes:
+        try:
+            blob = await self._objects.get(path, start, CHUNK, first)
+        except Changed:
+            blob = None
+        if blob is None or not blob.content:
+            raise ChangedMeanwhile(path)
+        return blob.content
+
+    async def _binary(self, path: str, first: Blob, why: str) -> ReadResult:
+        if first.size > self._max_size:
+            raise NotText(path, first.size, why)
+        whole = first if len(first.content) == first.size else await self._objects.get(path)
+        if whole is None:
+            raise ChangedMeanwhile(path)
+        content = base64.b64encode(whole.content).decode()
+        return _dated(ReadResult(file_data=FileData(content=content, encoding="base64")), whole)
 
 
-def _batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
-    batch: list[Entry] = []
-    size = 0
-    for entry in entries:
-        if batch and (size + entry.size > _BATCH_BYTES or len(batch) >= _BATCH_FILES):
-            yield batch
-            batch, size = [], 0
-        batch.append(entry)
-        size += entry.size
-    if batch:
-        yield batch
-
-
-def _texts(
-    pairs: Sequence[tuple[str, Blob | FilesystemError | None]],
-) -> Iterator[tuple[str, str]]:
-    for path, blob in pairs:
-        with contextlib.suppress(NotText):
-            if isinstance(blob, Blob):
-                yield path, decoded(path, blob.content)
-
-
-def _remaining(query: Query, total: GrepResult) -> Query:
-    """Return the query for the next files, with what is left of its limit."""
-    if query.max_count is None:
-        return query
-    return replace(query, max_count=query.max_count - sum((total.counts or {}).values()))
-
-
-def _add_result(total: GrepResult, part: GrepResult) -> None:
-    assert total.matches is not None
-    assert total.counts is not None
-    total.matches += part.matches or ()
-    total.counts.update(part.counts or {})
-    total.truncated = part.truncated
-    _add_note(total, part.note)
-
-
-def _add_note(total: GrepResult, note: str | None) -> None:
-    total.note = join_notes(" ", [total.note, note])
-
-
-def _left_out(paths: Sequence[str], why: str) -> Note:
-    more = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
-    return Note("Not searched: ", PathPart(paths[0]), f"{more} ({why}).")
+def _dated(result: ReadResult, blob: Blob) -> ReadResult:
+    assert result.file_data is not None
+    if blob.created_at is not None:
+        result.file_data["created_at"] = blob.created_at
+    if blob.modified_at is not None:
+        result.file_data["modified_at"] = blob.modified_at
+    return result

@@ -1,13 +1,13 @@
 """`StoreBackend`: files in the LangGraph store, which outlive the thread."""
 
 import hashlib
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from langgraph.runtime import Runtime, get_runtime
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, SearchOp
 
-from langgraph_filesystem.state.backends.file_store import FileStore, MountContext
+from langgraph_filesystem.state.backends.file_store import FileStore, MountContext, batches
 from langgraph_filesystem.state.backends.objects.backend import ObjectStore, max_bytes
 from langgraph_filesystem.state.backends.objects.errors import ChangedMeanwhile
 from langgraph_filesystem.state.backends.objects.objects import (
@@ -18,6 +18,7 @@ from langgraph_filesystem.state.backends.objects.objects import (
     Survey,
 )
 from langgraph_filesystem.state.backends.objects.store_format import blob_of, item_value
+from langgraph_filesystem.state.backends.protocol import FileInfo
 from langgraph_filesystem.state.backends.public import PublicMethods
 from langgraph_filesystem.state.errors import (
     BackendFailed,
@@ -228,7 +229,8 @@ class _StoreObjects:
     ) -> dict[str, FilesystemError]:
         """Write files, many in one batch."""
         failed: dict[str, FilesystemError] = {}
-        for paths in _batches(contents):
+        files = [FileInfo(path=path, size=len(data)) for path, data in contents.items()]
+        for paths in batches(files, _BATCH, _BATCH_BYTES):
             written: dict[str, PutOp] = {}
             for path, item in zip(paths, await self._items(paths), strict=True):
                 old = blob_of(item)
@@ -379,17 +381,3 @@ def _listing(items: Sequence[Item], directory: str) -> Listing:
             f"Left out: {min(others)[:200]!r}{more} (in the store, but not written as a file)."
         )
     return listing
-
-
-def _batches(contents: Mapping[str, bytes]) -> Iterator[list[str]]:
-    """Yield the paths whose contents go into one batch."""
-    batch: list[str] = []
-    size = 0
-    for path, content in contents.items():
-        if batch and (len(batch) >= _BATCH or size + len(content) > _BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(path)
-        size += len(content)
-    if batch:
-        yield batch

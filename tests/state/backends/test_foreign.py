@@ -385,7 +385,7 @@ class TestMissingParts:
         found = run(opened(shelf).grep(Query("X", ignore_case=True)))
         assert [match["path"] for match in found.matches or ()] == ["/.env", "/a"]
 
-    def test_files_that_can_not_be_searched_are_counted(self, run: Run) -> None:
+    def test_files_that_can_not_be_searched_are_named(self, run: Run) -> None:
         class Sized(Shelf):
             def glob(self, pattern: str, path: str | None = None) -> GlobResult:
                 sizes = {"/large": 11_000_000, "/gone": 5}
@@ -394,7 +394,7 @@ class TestMissingParts:
 
         found = run(opened(Sized(a="x", b=b"\xffx")).grep(Query("X", ignore_case=True)))
         assert [match["path"] for match in found.matches or ()] == ["/a"]
-        assert found.note == "2 files were not searched: too large, or not readable."
+        assert found.note == "Not searched: /large (larger than 10,000,000 bytes)."
 
     def test_a_search_that_takes_too_long_says_so(self, run: Run) -> None:
         store = ForeignBackend(Shelf(a="x"), MountContext(), search_seconds=-1)

@@ -14,12 +14,10 @@ from langgraph_filesystem.state.backends.file_store import Query
 from langgraph_filesystem.state.backends.objects.backend import ObjectStore
 from langgraph_filesystem.state.backends.objects.objects import Blob, Listing, gather_limited
 from langgraph_filesystem.state.backends.objects.obstore import ObstoreObjects
-from langgraph_filesystem.state.backends.objects.pages import Pages, Window
 from langgraph_filesystem.state.backends.objects.read import CHUNK
 from langgraph_filesystem.state.backends.protocol import ReadResult
 from langgraph_filesystem.state.errors import (
     BackendFailed,
-    ColumnPastEnd,
     FileExists,
     FileNotFound,
     FilesystemError,
@@ -113,55 +111,22 @@ class Chunks(ObstoreObjects):
         return await super().get(path, start, length and self._size, same)
 
 
-@given(TEXTS, st.integers(0, 12), st.integers(0, 8), st.integers(4, 9))
-def test_a_page_has_the_lines_of_the_whole_text(
-    text: str, offset: int, limit: int, size: int
-) -> None:
-    parts = text.split("\n")
-    lines = [f"{part}\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
-    page = run_sync(Pages(Chunks(text.encode(), size), LIMIT).read("/a", Window(offset, limit)))
-    shown = lines[offset : offset + limit]
-    assert content(page) == "".join(shown)
-    is_end = offset + limit >= len(lines)
-    assert page.next_offset == (None if is_end else offset + limit)
-    if shown:
-        assert (page.start_line, page.end_line) == (offset + 1, offset + len(shown))
-    assert page.total_lines in ((len(lines),) if is_end else (None, len(lines)))
-
-
-@given(TEXTS, st.integers(1, 5), st.integers(1, 7), st.integers(4, 9))
+@given(TEXTS, st.integers(0, 12), st.integers(1, 8), st.integers(1, 7), st.integers(4, 9))
 def test_pages_one_after_the_other_are_the_whole_text(
-    text: str, limit: int, most: int, size: int
+    text: str, offset: int, limit: int, most: int, size: int
 ) -> None:
     chunks, shown = Chunks(text.encode(), size), list[str]()
-    pages, offset, column = Pages(chunks, LIMIT), 0, 0
+    store, column = ObjectStore(lambda: chunks, LIMIT), 0
     while True:
-        window = Window(offset, limit, column, most)
-        page = run_sync(pages.read("/a", window))
-        # The same page without a bookmark to start from.
-        assert run_sync(Pages(chunks, LIMIT).read("/a", window)) == page
+        page = run_sync(store.read("/a", offset, limit, column=column, max_characters=most))
         assert len(content(page)) <= most
         shown.append(content(page))
         if page.next_offset is None:
             break
         assert (page.next_offset, page.next_column or 0) > (offset, column)
         offset, column = page.next_offset, page.next_column or 0
-    assert "".join(shown) == text
-
-
-@given(TEXTS, st.integers(0, 12), st.integers(0, 12), st.integers(4, 9))
-def test_a_column_is_within_its_line_or_an_error(
-    text: str, offset: int, column: int, size: int
-) -> None:
-    parts = text.split("\n")
-    lines = [f"{part}\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
-    line = lines[offset] if offset < len(lines) else None
-    reading = Pages(Chunks(text.encode(), size), LIMIT).read("/a", Window(offset, 1, column))
-    if line is None or column <= len(line.removesuffix("\n")):
-        assert content(run_sync(reading)) == (line or "")[column:]
-    else:
-        with pytest.raises(ColumnPastEnd, match=f"column {column} is past its end"):
-            run_sync(reading)
+    assert text.endswith("".join(shown))
+    assert page.total_lines == text.count("\n") + (text[-1:] not in ("", "\n"))
 
 
 async def test_a_small_file_is_fetched_once(objects: Watched, store: ObjectStore) -> None:
