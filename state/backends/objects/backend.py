@@ -18,6 +18,7 @@ from langgraph_filesystem.state.backends.file_store import (
     Inventory,
     Kind,
     Query,
+    Skip,
 )
 from langgraph_filesystem.state.backends.journal import Change
 from langgraph_filesystem.state.backends.objects.errors import ChangedMeanwhile
@@ -28,7 +29,6 @@ from langgraph_filesystem.state.backends.objects.objects import (
     Entry,
     Listing,
     Objects,
-    gather_limited,
 )
 from langgraph_filesystem.state.backends.objects.read import (
     Pages,
@@ -61,7 +61,7 @@ from langgraph_filesystem.state.errors import (
 )
 from langgraph_filesystem.state.files import digest_of
 from langgraph_filesystem.state.globs import compile_glob
-from langgraph_filesystem.state.io import in_thread, is_sync
+from langgraph_filesystem.state.io import gather_limited, in_thread, is_sync
 from langgraph_filesystem.state.paths import is_within, normalize_path
 from langgraph_filesystem.state.text import PathPart, join_notes
 
@@ -136,7 +136,9 @@ class ObjectStore(FileStore):
         self._objects.check(file_path)
         return await self._pages.read(file_path, Window.of(offset, limit, column, max_characters))
 
-    async def glob(self, pattern: str, path: str | None = None) -> GlobResult:
+    async def glob(
+        self, pattern: str, path: str | None = None, *, skips: Skip | None = None
+    ) -> GlobResult:
         """Find files below a directory by a pattern."""
         matches, directory = compile_glob(pattern), path or "/"
         self._objects.check(directory)
@@ -146,7 +148,12 @@ class ObjectStore(FileStore):
         return GlobResult(matches=infos, truncated=not found.complete, note=found.note)
 
     async def grep(
-        self, query: Query, path: str | None = None, glob: str | None = None
+        self,
+        query: Query,
+        path: str | None = None,
+        glob: str | None = None,
+        *,
+        skips: Skip | None = None,
     ) -> GrepResult:
         """Search the text files at or below a path."""
         matches, path = compile_glob(glob) if glob else None, path or "/"
@@ -157,6 +164,8 @@ class ObjectStore(FileStore):
         if matches:
             skip = len(directory.rstrip("/")) + 1
             found.files = [entry for entry in found.files if matches(entry.path[skip:])]
+        if skips:
+            found.files = [entry for entry in found.files if not skips(entry.path)]
         result = await search_fetched(
             self.fetch,
             [_info(entry) for entry in found.files],
