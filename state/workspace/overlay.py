@@ -444,7 +444,7 @@ class OverlayStore(FileStore):
         [content] = await self._view.lower.fetch([real])
         if isinstance(content, FilesystemError):
             raise content
-        return binary_or_text(content)
+        return self._layer.dated(real, binary_or_text(content))
 
     async def _based(self, kind: Any, real: str) -> OverlayEntry:
         """Return an entry that knows what it hides below."""

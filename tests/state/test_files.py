@@ -33,7 +33,9 @@ text_files = st.fixed_dictionaries(
     {"content": contents},
     optional={"encoding": st.just("utf-8"), "created_at": times, "modified_at": times},
 )
-based = st.fixed_dictionaries({"content": contents, "encoding": st.just("utf-8")})
+based = st.fixed_dictionaries(
+    {"content": contents, "encoding": st.just("utf-8"), "created_at": times}
+)
 edits = st.builds(
     lambda edits, more: {"edits": edits, **more},
     st.lists(
