@@ -47,6 +47,9 @@ _REPLACED = {
     "instructions": "Use `system_prompt`.",
     "config_schema": "Use `context_schema`.",
     "tool_token_limit_before_evict": "Use `evict_over`.",
+    "human_message_token_limit_before_evict": "Use `evict_over`: one limit for every message.",
+    "grep_max_count": "An answer of `grep` is limited anyway, and a call may pass `max_count`.",
+    "offload_binary_content": "Media that were read some turns ago are not sent again.",
     "custom_tool_descriptions": "Use `tool_descriptions`.",
 }
 """Keywords that other factories of agents have, and what to use here."""
