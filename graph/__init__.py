@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from langgraph_filesystem.state.schema import FilesystemState
     from langgraph_filesystem.state.workspace.composite import CompositeBackend
     from langgraph_filesystem.state.workspace.permissions import FilesystemPermission, read_only
+    from langgraph_filesystem.subagents import Subagent
     from langgraph_filesystem.subgraph.filesystem_node import filesystem_node
     from langgraph_filesystem.subgraph.filesystem_tool import filesystem_tool
 
@@ -52,6 +53,7 @@ __all__ = (
     "SandboxUnavailable",
     "StateBackend",
     "StoreBackend",
+    "Subagent",
     "add_filesystem",
     "aopen_postgres",
     "aopen_sqlite",
@@ -85,6 +87,7 @@ _HOMES = {
     "SandboxUnavailable": "state.backends.execution.sandbox",
     "StateBackend": "state.backends.state",
     "StoreBackend": "state.backends.objects.store",
+    "Subagent": "subagents",
     "add_filesystem": "builder",
     "aopen_postgres": "persistence.postgres",
     "aopen_sqlite": "persistence.sqlite",

@@ -22,6 +22,7 @@ from langgraph_filesystem.builder import (
 )
 from langgraph_filesystem.guard import guarded
 from langgraph_filesystem.labels import add_labelled_edges, node_metadata
+from langgraph_filesystem.nodes.memory import Memory
 from langgraph_filesystem.nodes.model import (
     Models,
     Requests,
@@ -33,6 +34,7 @@ from langgraph_filesystem.nodes.prepare import prepare_node
 from langgraph_filesystem.nodes.registry import WRITE_TODOS
 from langgraph_filesystem.nodes.respond import respond_node, response_type
 from langgraph_filesystem.nodes.settings import Settings, TokenCounter
+from langgraph_filesystem.nodes.skills import Skills
 from langgraph_filesystem.state.schema import (
     Conversation,
     FilesystemState,
@@ -42,6 +44,7 @@ from langgraph_filesystem.state.schema import (
 )
 from langgraph_filesystem.state.workspace.mounts import Mountable, Mounts
 from langgraph_filesystem.state.workspace.permissions import FilesystemPermission, Permissions
+from langgraph_filesystem.subagents import Subagent, build_task, read_subagents
 
 __all__ = ("create_filesystem_agent",)
 
@@ -56,6 +59,10 @@ def create_filesystem_agent(
     evict_over: int | None = 20_000,
     token_counter: TokenCounter | None = None,
     permissions: Iterable[FilesystemPermission] = (),
+    subagents: Iterable[Subagent | Mapping[str, Any]] = (),
+    general_purpose: bool = True,
+    memory: Sequence[str] = (),
+    skills: Sequence[str] = (),
     todos: bool = False,
     system_prompt: str | SystemMessage | None = None,
     tool_descriptions: Mapping[str, str] | None = None,
@@ -85,6 +92,13 @@ def create_filesystem_agent(
         token_counter: Counts the tokens of messages; by default four characters are one.
         permissions: Rules about which operations may work on which paths; the first that covers a
             path decides, and what no rule covers is allowed.
+        subagents: Agents that this one can give work to with `task`: a `Subagent` each, or a dict
+            with its keys.
+        general_purpose: Add a subagent for tasks of any kind, if there are any subagents.
+        memory: Files that the model is always told, such as `/memories/AGENTS.md`; it keeps there
+            what it learns.
+        skills: Directories with skills, such as `/skills/`: the model is told what each is for, and
+            reads it when a task fits. Of two with one name, the later one counts.
         todos: Let the model keep a list of its steps, in the channel `todos`.
         system_prompt: Your instructions; what there is to know about files is put behind them.
         tool_descriptions: Descriptions of your own for operations, by name.
@@ -103,6 +117,9 @@ def create_filesystem_agent(
         debug: Print what happens.
         name: The name of the graph, for parents and traces.
     """
+    permissions = tuple(permissions)
+    if operations is not None and not isinstance(operations, str):
+        operations = tuple(operations)
     settings = Settings(
         mounts=Mounts(mounts),
         evict_over=evict_over,
@@ -118,7 +135,27 @@ def create_filesystem_agent(
     chosen = working_operations(operations, settings)
     if todos:
         chosen["write_todos"] = WRITE_TODOS
+    if members := read_subagents(subagents, general_purpose=general_purpose):
+        own_descriptions = {k: v for k, v in (tool_descriptions or {}).items() if k != "task"}
+        inherited = {
+            "model": models.default,
+            "tools": [*own_tools, *provided],
+            "mounts": mounts,
+            "operations": operations,
+            "evict_over": evict_over,
+            "token_counter": token_counter,
+            "permissions": permissions,
+            "tool_descriptions": own_descriptions,
+            "max_execute_timeout": max_execute_timeout,
+            "read_before_edit": read_before_edit,
+            "context_schema": context_schema,
+            "skills": skills,
+            "todos": todos,
+        }
+        chosen["task"] = build_task(members, inherited, create_filesystem_agent, settings)
     descriptions = checked_descriptions(tool_descriptions, chosen)
+    parts = Skills(skills, settings, chosen), Memory(memory, settings)
+    loaded = [part for part in parts if part.paths]
     requests = Requests(
         models,
         chosen,
@@ -126,12 +163,14 @@ def create_filesystem_agent(
         settings,
         system_prompt=system_prompt,
         descriptions=descriptions,
+        loaded=loaded,
     )
     end = "respond" if response_format is not None else END
-    builder = _builder(state_schema, context_schema, response_format, todos)
+    private = {part.channel: part.hint for part in loaded}
+    builder = _builder(state_schema, context_schema, response_format, todos, private)
     builder.add_node(
         "prepare",
-        prepare_node(models, chosen),
+        prepare_node(models, chosen, loaded),
         input_schema=Conversation,
         metadata=node_metadata("prepare"),
     )
@@ -168,7 +207,11 @@ def create_filesystem_agent(
 
 
 def _builder(
-    state_schema: type[Any], context_schema: type[Any] | None, response_format: Any, todos: bool
+    state_schema: type[Any],
+    context_schema: type[Any] | None,
+    response_format: Any,
+    todos: bool,
+    private: Mapping[str, Any],
 ) -> StateGraph[Any, Any, Any, Any]:
     """Return a builder whose input and output leave out what the graph keeps for itself."""
     if not isinstance(todos, bool):
@@ -180,11 +223,16 @@ def _builder(
                 "`todos=True` the graph adds that key: leave it out of the schema."
             )
         state_schema = extended_schema(state_schema, todos=Todos)
+    if taken := private.keys() & get_type_hints(state_schema).keys():
+        raise ValueError(
+            f"The state schema {state_schema.__name__} has a key {', '.join(sorted(taken))}, which "
+            "the agent needs for itself. Rename it in your schema."
+        )
     given, more = public_schema(state_schema, "Input"), {}
     if response_format is not None:
         more = {"structured_response": NotRequired[response_type(response_format)]}
     return StateGraph(
-        extended_schema(state_schema, **more) if more else state_schema,
+        extended_schema(state_schema, **more, **private) if more or private else state_schema,
         context_schema=context_schema,
         input_schema=given,
         output_schema=public_schema(state_schema, "Output", **more),

@@ -242,7 +242,7 @@ def add_nodes(
     for name, operation in operations.items():
         builder.add_node(
             name,
-            operation_node(operation, settings),
+            operation.node or operation_node(operation, settings),
             input_schema=RouterInput,
             metadata=operation_metadata(operation),
         )

@@ -1,6 +1,7 @@
 """The graph that is deployed: compiled without checkpointer and store, which the server brings.
 
-- `/` is kept in the thread, `/memories/` in the store, for each user.
+- `/` is kept in the thread, `/memories/` in the store, for each user. The model is always told what
+  `/memories/AGENTS.md` holds.
 - `/workspace/` is there if `LANGGRAPH_FILESYSTEM_ROOTS` lists directories of the server, separated
   as in `PATH`: the one that the context of a run names, or else the thread.
 - `LANGGRAPH_FILESYSTEM_MODEL` names the model, such as `openai:gpt-5`. Without it the graph runs on
@@ -149,6 +150,7 @@ graph = create_filesystem_agent(
     mounts=mounted(),
     # No mount of these runs commands; of one that is made for a run the builder can't know.
     operations=[name for name in OPERATIONS if name != "execute"],
+    memory=["/memories/AGENTS.md"],
     todos=True,
     context_schema=AgentContext,
     name="filesystem",

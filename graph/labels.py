@@ -16,10 +16,11 @@ __all__ = (
     "draw_mermaid",
     "node_metadata",
     "operation_metadata",
+    "subagent_metadata",
 )
 
 _PURPOSES = {
-    "prepare": "Answers calls that an earlier run left open.",
+    "prepare": "Answers calls that an earlier run left open; loads memory and skills if any.",
     "model": "Asks the chat model.",
     "router": "Plans which calls run now, and which backend serves them.",
     "evict": "Moves messages that are too large for the context to files.",
@@ -43,6 +44,11 @@ def node_metadata(name: str) -> dict[str, Any]:
 def operation_metadata(operation: Operation) -> dict[str, Any]:
     """Return the purpose of an operation, and whether it is read-only."""
     return _metadata(operation.purpose, operation.changes)
+
+
+def subagent_metadata(description: str) -> dict[str, Any]:
+    """Return the purpose of a subagent."""
+    return _metadata(description, changes=True)
 
 
 def dispatch_labels(

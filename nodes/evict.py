@@ -1,7 +1,8 @@
 """The `evict` node: messages that are too large for the context are moved to files.
 
 It looks at the messages since the last AI message. A large one keeps its id and its place, and
-holds its head and tail and the path where the whole text can be read.
+holds its head and tail and the path where the whole text can be read. The answer of a subagent is
+told here which of its changes did not fit.
 """
 
 import hashlib
@@ -21,6 +22,7 @@ from langgraph_filesystem.nodes.once import Once
 from langgraph_filesystem.nodes.operation import open_workspace
 from langgraph_filesystem.nodes.registry import Operation
 from langgraph_filesystem.nodes.settings import CHARACTERS_PER_TOKEN, Settings, offered_by
+from langgraph_filesystem.nodes.task import with_told
 from langgraph_filesystem.state.errors import FileExists, FilesystemError
 from langgraph_filesystem.state.files import FileData, ThreadFiles, current_time
 from langgraph_filesystem.state.io import attempt
@@ -45,14 +47,22 @@ def evict_node(built: Settings, operations: Mapping[str, Operation]) -> Node:
     ways = {name: words for name, words in _WAYS.items() if name in operations}
     # A page of `read_file` in a file would only make the model read it again.
     exempt = frozenset(name for name, operation in operations.items() if operation.is_bounded)
+    has_tasks = "task" in operations
 
     async def act(state: Any, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
         settings = built.of_run(runtime)
+        recent = _recent(state["messages"])
+        told: list[AnyMessage] = []
+        if has_tasks and any(message.name == "task" for message in recent):
+            told = with_told(recent, read_channels(config, "files").get("files") or {})
+            changed = {message.id: message for message in told}
+            recent = [changed.get(message.id, message) for message in recent]
+        update = {"messages": told} if told else {}
         if settings.evict_over is None:
-            return {}
-        large = [m for m in _recent(state["messages"]) if _is_large(m, settings, exempt)]
+            return update
+        large = [m for m in recent if _is_large(m, settings, exempt)]
         if not large:
-            return {}
+            return update
         how = " or ".join(offered_by(ways, runtime).values())
         channels = read_channels(config, "files", "seen")
         once, files = Once(config), ThreadFiles(channels.get("files") or {})
@@ -61,7 +71,7 @@ def evict_node(built: Settings, operations: Mapping[str, Operation]) -> Node:
         replaced = [
             await _evicted(message, name_of, workspace, once, settings, how) for message in large
         ]
-        return {"messages": replaced, **workspace.updates()}
+        return {"messages": [*told, *replaced], **workspace.updates()}
 
     # It writes where the operations write, and every graph with a filesystem has it.
     return Node("evict", act, reaches_outside=built.mounts.reach_outside)

@@ -15,6 +15,7 @@ from langgraph.runtime import Runtime
 from langgraph_filesystem.nodes.answers import valid
 from langgraph_filesystem.nodes.calls import answer_id, calls_something
 from langgraph_filesystem.nodes.content import profile_of, sent
+from langgraph_filesystem.nodes.memory import Memory, may_have_changed
 from langgraph_filesystem.nodes.node import Edge, Node, invoke
 from langgraph_filesystem.nodes.prompt import (
     CONFLICTS_SECTION,
@@ -23,6 +24,7 @@ from langgraph_filesystem.nodes.prompt import (
 )
 from langgraph_filesystem.nodes.registry import Operation, tool_schemas
 from langgraph_filesystem.nodes.settings import Settings, chosen, offered_by
+from langgraph_filesystem.nodes.skills import Skills
 from langgraph_filesystem.state.backends.file_store import FileStore
 from langgraph_filesystem.state.errors import FilesystemError
 from langgraph_filesystem.state.files import CONFLICTS, Files, ThreadFiles
@@ -119,8 +121,10 @@ class Requests:
         *,
         system_prompt: str | SystemMessage | None = None,
         descriptions: Mapping[str, str] | None = None,
+        loaded: Sequence[Memory | Skills] = (),
     ) -> None:
         self.models = models
+        self._loaded = loaded
         self._operations = operations
         self._settings = settings
         self._system_prompt = system_prompt
@@ -131,7 +135,22 @@ class Requests:
         for offered in (operations, self._files_only) if self._may_execute else (operations,):
             self._bound_models.get("", models.default, offered, system_prompt)
 
-    async def get(self, config: RunnableConfig, runtime: Runtime[Any]) -> Request:
+    async def reload(
+        self, messages: Sequence[AnyMessage], config: RunnableConfig, runtime: Runtime[Any]
+    ) -> dict[str, Any]:
+        """Read memory again if it may have changed; return what that changes in the channels."""
+        updates: dict[str, Any] = {}
+        for part in self._loaded:
+            if isinstance(part, Memory) and may_have_changed(messages):
+                updates |= await part.updates(config, runtime)
+        return updates
+
+    async def get(
+        self,
+        config: RunnableConfig,
+        runtime: Runtime[Any],
+        reloaded: Mapping[str, Any] | None = None,
+    ) -> Request:
         """Return what the model is asked with in this run."""
         knows = not self._may_execute or await _can_execute(self._settings, runtime)
         offered = offered_by(self._operations if knows else self._files_only, runtime)
@@ -139,7 +158,12 @@ class Requests:
         model = await self.models.get(choices.model)
         prompt = choices.system_prompt or self._system_prompt
         bound = self._bound_models.get(choices.model, model, offered, prompt)
-        system = _with_conflicts(bound.system, read_channels(config, "files").get("files"))
+        channels = read_channels(config, "files", *(part.channel for part in self._loaded))
+        told = {**channels, **(reloaded or {})}
+        sections = [part.section(told.get(part.channel), offered) for part in self._loaded]
+        if offered:
+            sections.append(_conflicts(channels.get("files")))
+        system = _with_sections(bound.system, sections)
         return Request(model, bound.model, bound.schemas, system)
 
 
@@ -147,10 +171,11 @@ def model_node(requests: Requests) -> Node:
     """Return the node that asks the model."""
 
     async def act(state: Any, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
-        request = await requests.get(config, runtime)
         messages = state["messages"]
+        reloaded = await requests.reload(messages, config, runtime)
+        request = await requests.get(config, runtime, reloaded)
         answer = await invoke(request.bound, [*request.system, *request.sent(messages)], config)
-        return {"messages": [_storable(answer, messages)]}
+        return {"messages": [_storable(answer, messages)], **reloaded}
 
     return Node("model", act)
 
@@ -207,14 +232,17 @@ class _BoundModels:
         return _BoundModel(bound, schemas, system)
 
 
-def _with_conflicts(system: SystemMessage | None, files: Files | None) -> list[AnyMessage]:
-    """Return the system message, which tells of edits that did not fit while there are any."""
-    if system is None:
-        return []
+def _with_sections(system: SystemMessage | None, sections: Sequence[str]) -> list[AnyMessage]:
+    """Return the system message with a content block for each section that says something."""
+    for section in sections:
+        system = system_message(system, section)
+    return [] if system is None else [system]
+
+
+def _conflicts(files: Files | None) -> str:
+    """Return the section about edits that did not fit, while there are any."""
     start = f"{CONFLICTS}/"
-    has_any = any(path.startswith(start) for path in files or ())
-    told = system_message(system, CONFLICTS_SECTION) if has_any else None
-    return [told or system]
+    return CONFLICTS_SECTION if any(path.startswith(start) for path in files or ()) else ""
 
 
 def after_model(end: str) -> Edge:

@@ -91,6 +91,7 @@ def calls_of_task(task: dict[str, Any], messages: list[Any]) -> list[Call]:
 
 
 async def _answer(operation: Operation, call: Call, workspace: Workspace) -> Answer | None:
+    assert operation.act is not None
     return await operation.act(operation.parse(call.args), workspace)
 
 

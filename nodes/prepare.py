@@ -2,10 +2,11 @@
 
 It checks the choices of the run. Then it repairs the conversation: a run that was stopped leaves
 calls without answers, and providers reject such a conversation. Each open call is answered as
-cancelled, right behind the message that made it.
+cancelled, right behind the message that made it. At last it loads memory and skills, where the
+graph has any.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -15,9 +16,11 @@ from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.answers import error_reply
 from langgraph_filesystem.nodes.calls import open_calls
+from langgraph_filesystem.nodes.memory import Memory
 from langgraph_filesystem.nodes.model import Models
 from langgraph_filesystem.nodes.node import Node
 from langgraph_filesystem.nodes.settings import Choices, chosen
+from langgraph_filesystem.nodes.skills import Skills
 
 __all__ = ("prepare_node",)
 
@@ -26,13 +29,18 @@ _CANCELLED = (
 )
 
 
-def prepare_node(models: Models, operations: Collection[str]) -> Node:
-    """Return the node that checks the choices of a run, and answers dangling calls."""
+def prepare_node(
+    models: Models, operations: Collection[str], loaded: Sequence[Memory | Skills] = ()
+) -> Node:
+    """Return the node that checks the choices of a run, answers dangling calls, and loads."""
 
     async def act(state: Any, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
         await _check(chosen(runtime), models, operations)
         repaired = _repaired(state.get("messages") or [])
-        return {"messages": repaired} if repaired else {}
+        updates: dict[str, Any] = {"messages": repaired} if repaired else {}
+        for part in loaded:
+            updates |= await part.updates(config, runtime)
+        return updates
 
     return Node("prepare", act)
 
@@ -40,7 +48,7 @@ def prepare_node(models: Models, operations: Collection[str]) -> Node:
 async def _check(choices: Choices, models: Models, operations: Collection[str]) -> None:
     missing = [name for name in choices.operations or () if name not in operations]
     if missing:
-        known = [name for name in operations if name != "write_todos"]
+        known = [name for name in operations if name not in ("write_todos", "task")]
         raise ValueError(
             f"The context asks for operations that this graph does not have: {', '.join(missing)}. "
             f"It has: {', '.join(known)}."

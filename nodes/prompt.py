@@ -1,4 +1,4 @@
-"""The sections of the system prompt about files and steps: exactly what this graph has."""
+"""The sections of the system prompt: exactly what this graph has."""
 
 from collections.abc import Collection, Sequence
 
@@ -26,6 +26,15 @@ _STEPS = """\
 When a task has several steps, write them down with `write_todos` before you begin, and keep the \
 list up to date while you work: people follow your progress there."""
 
+_SUBAGENTS = """\
+## Subagents
+
+Give work to a subagent with `task` when it can be described by itself and takes many steps, which \
+would only fill this conversation. What takes one or two calls, do yourself."""
+
+_OTHERS = {"write_todos": _STEPS, "task": _SUBAGENTS}
+"""Sections about what works on no files itself."""
+
 _HINTS = {
     "read_file": "Large files come in pages: read on until you have seen what you need.",
     "write_file": "Keep what you will need later, such as plans, notes and long results, in files.",
@@ -45,11 +54,9 @@ def filesystem_prompt(
     operations: Collection[str], mounts: Mounts, *, read_before_edit: bool = True
 ) -> str:
     """Return the sections for these operations and mounts."""
-    files = _files_section(
-        [name for name in operations if name != "write_todos"], mounts, read_before_edit
-    )
-    steps = _STEPS if "write_todos" in operations else ""
-    return "\n\n".join(section for section in (files, steps) if section)
+    files = _files_section([n for n in operations if n not in _OTHERS], mounts, read_before_edit)
+    others = [section for name, section in _OTHERS.items() if name in operations]
+    return "\n\n".join(section for section in (files, *others) if section)
 
 
 def _files_section(operations: Sequence[str], mounts: Mounts, read_before_edit: bool) -> str:

@@ -30,14 +30,20 @@ class Operation:
 
     name: str
     schema: type[Arguments]
-    act: Callable[[Any, Workspace], Awaitable[Answer | None]]
-    """`None` for an answer leaves the call open: it comes again when its changes are stored."""
+    act: Callable[[Any, Workspace], Awaitable[Answer | None]] | None
+    """`None` for an answer leaves the call open: it comes again when its changes are stored.
+
+    `None` for the function where a node of its own answers."""
     purpose: str
     """What the node does, for drawings and the API."""
     changes: bool
     """Whether it changes files."""
     is_bounded: bool = True
     """Whether it limits the size of its answers itself; else `evict` does."""
+    description: str = ""
+    """What the model is told; by default the docstring of the schema."""
+    node: Any = None
+    """The node that answers, where there is no function."""
 
     def parse(self, args: object) -> Any:
         """Return the checked arguments, or raise an error that says what to fix."""
@@ -57,7 +63,8 @@ class Operation:
         """Return the schema in the form that every chat model's `bind_tools` takes."""
         tool = convert_to_openai_tool(self.schema)
         function = {**tool["function"], "name": self.name}
-        function["description"] = description or " ".join((self.schema.__doc__ or "").split())
+        own = self.description or " ".join((self.schema.__doc__ or "").split())
+        function["description"] = description or own
         return {"type": "function", "function": function}
 
 

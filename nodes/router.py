@@ -80,8 +80,12 @@ class _Claim:
     changes: bool
     served_by: str
     whole_mount: bool = False
+    by_subagent: bool = False
+    """Subagents may touch any file. What they change is merged, so they run beside each other."""
 
     def conflicts(self, other: "_Claim") -> bool:
+        if self.by_subagent or other.by_subagent:
+            return self.by_subagent != other.by_subagent
         if not (self.changes or other.changes):
             return False
         if self.whole_mount:
@@ -120,7 +124,8 @@ class _Plan:
             self.rejections.append(error_reply(call, error))
             return
         node = call.name if call.name in self._operations else "tools"
-        key = (node, claims) if call.name in self._operations else call.position
+        is_grouped = call.name in self._operations and node != "task"
+        key = (node, claims) if is_grouped else call.position
         if _conflict(claims, self._waiting):
             self._waiting.update(dict.fromkeys(claims))
         elif key in self._tasks:
@@ -143,6 +148,8 @@ class _Plan:
                 return ()
             raise InvalidCall(self._unknown(call))
         args = operation.parse(call.args)
+        if operation.name == "task":
+            return (_Claim("/", True, "/", by_subagent=True),)
         if operation.name == "execute":
             prefixes = [mount.prefix for mount in self._shells]
             return tuple(_Claim(prefix, True, prefix, whole_mount=True) for prefix in prefixes)

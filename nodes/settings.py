@@ -100,14 +100,16 @@ def chosen(runtime: Runtime[Any]) -> Choices:
 def offered_by(operations: Mapping[str, T], runtime: Runtime[Any]) -> Mapping[str, T]:
     """Return the operations that the run may use."""
     choices = chosen(runtime)
-    names = choices.operations
-    if names is None and choices.todos:
+    if choices.operations is None and choices.todos:
         return operations
-    return {
-        name: item
-        for name, item in operations.items()
-        if (choices.todos if name == "write_todos" else names is None or name in names)
-    }
+    return {name: item for name, item in operations.items() if _is_offered(name, choices)}
+
+
+def _is_offered(name: str, choices: Choices) -> bool:
+    if name == "write_todos":
+        return choices.todos
+    # `task` is none of the operations that a run can choose: it is there if there are subagents.
+    return choices.operations is None or name in choices.operations or name == "task"
 
 
 TokenCounter = Callable[[Iterable[Any]], int]

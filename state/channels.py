@@ -20,8 +20,10 @@ __all__ = (
     "FilesChannel",
     "MessagesChannel",
     "SeenChannel",
+    "StateChannel",
     "check_files",
     "check_write",
+    "latest",
     "merge_seen",
 )
 
@@ -213,6 +215,11 @@ class SeenChannel(StateChannel):
         snapshot_frequency: int = _SNAPSHOT_EVERY,
     ) -> None:
         super().__init__(reducer, typ or dict, snapshot_frequency=snapshot_frequency)
+
+
+def latest(left: Any, writes: Sequence[Any]) -> Any:
+    """Keep what was written last, for a channel that one node writes as a whole."""
+    return writes[-1] if writes else left
 
 
 def check_write(channel: str, value: Any) -> None:

@@ -2,7 +2,7 @@
 
 An edit from a parallel branch that no longer fits is kept as a file below `/conflicts/`, like the
 rejects of `patch`: nothing that was acknowledged is lost silently. A write of a whole file wins
-over what was there.
+over what was there, unless it says which version it replaces.
 """
 
 import base64
@@ -23,12 +23,15 @@ __all__ = (
     "CONFLICTS",
     "FileData",
     "FileEdit",
+    "FileReplacement",
     "FileWrite",
     "Files",
     "FilesUpdate",
+    "PlainWrite",
     "ThreadFiles",
     "apply_write",
     "checked_update",
+    "conflict_call",
     "current_time",
     "digest_of",
     "file_bytes",
@@ -36,6 +39,7 @@ __all__ = (
     "merge_files",
     "merge_updates",
     "separate_conflicts",
+    "version_of",
 )
 
 
@@ -63,8 +67,25 @@ class FileEdit(TypedDict):
     modified_at: NotRequired[str]
 
 
-FileWrite: TypeAlias = FileData | FileEdit | str | list[str] | None
-"""What can be written for a path: a file, an edit, text, a list of lines, or `None` to delete."""
+class FileReplacement(TypedDict):
+    """A new version or a deletion of a file that is meant for one version of it.
+
+    Where the file has changed in the meantime, it is kept below `/conflicts/` instead.
+    """
+
+    file: FileData | None
+    """The new version, or `None` to delete the file."""
+    replaces: str
+    """The digest of the version that it replaces, or an empty string for a new file."""
+    call: NotRequired[str]
+    """The id of the tool call that made it."""
+
+
+PlainWrite: TypeAlias = FileData | FileEdit | None
+"""What backends write: a file, an edit, or `None` to delete."""
+FileWrite: TypeAlias = PlainWrite | FileReplacement | str | list[str]
+"""What can be written for a path; text and a list of lines are files too."""
+_CheckedWrite: TypeAlias = PlainWrite | FileReplacement
 Files: TypeAlias = dict[str, FileData]
 FilesUpdate: TypeAlias = Mapping[str, FileWrite]
 
@@ -87,19 +108,22 @@ def merge_files(left: Files, writes: Sequence[FilesUpdate] | FilesUpdate | None)
     return files
 
 
-def apply_write(files: Files, path: str, write: FileData | FileEdit | None) -> None:
+def apply_write(files: Files, path: str, write: _CheckedWrite) -> None:
     """Apply one checked write to `files` in place."""
     if write is None:
         files.pop(path, None)
     elif is_edit(write):
         files.update(_edited(path, files.get(path), write))
+    elif _is_replacement(write):
+        for one, plain in separate_conflicts(path, files.get(path), write).items():
+            apply_write(files, one, plain)
     else:
         files[path] = _keep_created_at(write, files.get(path))
 
 
 def merge_updates(
-    one: Mapping[str, FileData | FileEdit | None], other: Mapping[str, FileData | FileEdit | None]
-) -> dict[str, FileData | FileEdit | None]:
+    one: Mapping[str, PlainWrite], other: Mapping[str, _CheckedWrite]
+) -> dict[str, PlainWrite]:
     """Return one update with the effect of two updates one after the other.
 
     A file that is written again after it was deleted needs its own `created_at`, which backends
@@ -109,7 +133,8 @@ def merge_updates(
     """
     merged = dict(one)
     for path, write in other.items():
-        _add_write(merged, path, write)
+        # Both updates come from one branch, so nothing is there that a replacement may not replace.
+        _add_write(merged, path, _plain(write))
     return merged
 
 
@@ -118,12 +143,12 @@ class ThreadFiles:
 
     def __init__(self, files: Files) -> None:
         self.files = files
-        self.update: dict[str, FileData | FileEdit | None] = {}
+        self.update: dict[str, PlainWrite] = {}
         self.call: str | None = None
         """The id of the call that is being answered: edits are stored with it."""
         self._is_copied = False
 
-    def change(self, update: Mapping[str, FileData | FileEdit | None]) -> None:
+    def change(self, update: Mapping[str, _CheckedWrite]) -> None:
         """Apply a checked update, so that the next call of the run sees it."""
         if not self._is_copied:
             # The channel's own value must not change.
@@ -154,7 +179,7 @@ def file_bytes(file: FileData) -> bytes:
     return file["content"].encode()
 
 
-def checked_update(update: object) -> dict[str, FileData | FileEdit | None]:
+def checked_update(update: object) -> dict[str, _CheckedWrite]:
     """Return the update with normalized paths and complete values, or raise `InvalidFiles`."""
     if update is None:
         # Clients without files send `{"files": null}`.
@@ -163,7 +188,7 @@ def checked_update(update: object) -> dict[str, FileData | FileEdit | None]:
         raise InvalidFiles(
             f"`files` must be a mapping of paths to files, not {type(update).__name__}."
         )
-    checked: dict[str, FileData | FileEdit | None] = {}
+    checked: dict[str, _CheckedWrite] = {}
     for path, write in update.items():
         try:
             normal = normalize_path(path)
@@ -178,9 +203,9 @@ def checked_update(update: object) -> dict[str, FileData | FileEdit | None]:
     return checked
 
 
-def _check_directories(update: Mapping[str, FileData | FileEdit | None]) -> None:
+def _check_directories(update: Mapping[str, _CheckedWrite]) -> None:
     """Raise if an update makes one path both a file and a directory."""
-    written = [path for path, write in update.items() if write is not None]
+    written = [path for path, write in update.items() if _plain(write) is not None]
     if len(written) < 2:
         return
     above = set(chain.from_iterable(map(ancestors, written)))
@@ -188,7 +213,7 @@ def _check_directories(update: Mapping[str, FileData | FileEdit | None]) -> None
         raise InvalidFiles(f"`files`: {both} is a file, so no other file can be below it.")
 
 
-def _checked_write(path: str, write: object) -> FileData | FileEdit | None:
+def _checked_write(path: str, write: object) -> _CheckedWrite:
     if write is None:
         return None
     if isinstance(write, str | list):
@@ -200,6 +225,8 @@ def _checked_write(path: str, write: object) -> FileData | FileEdit | None:
         )
     if "edits" in write:
         return _checked_edit(path, write)
+    if "replaces" in write:
+        return _checked_replacement(path, write)
     if "content" not in write:
         raise InvalidFiles(f"`files`: {path} has no `content`.")
     return _checked_data(path, write)
@@ -241,6 +268,19 @@ def _checked_edit(path: str, write: Mapping[Any, Any]) -> FileEdit:
     return checked
 
 
+def _checked_replacement(path: str, write: Mapping[Any, Any]) -> FileReplacement:
+    file = _checked_write(path, write.get("file"))
+    if is_edit(file) or _is_replacement(file) or not isinstance(write["replaces"], str):
+        raise InvalidFiles(
+            f"`files`: a replacement of {path} needs the new `file` or null, and in `replaces` the "
+            "digest of the version that it replaces."
+        )
+    checked = FileReplacement(file=file, replaces=write["replaces"])
+    if isinstance(write.get("call"), str):
+        checked["call"] = write["call"]
+    return checked
+
+
 def _checked_text(path: str, text: object) -> str:
     if isinstance(text, list) and all(isinstance(line, str) for line in text):
         text = "\n".join(text)
@@ -264,15 +304,28 @@ def _checked_time(path: str, write: Mapping[Any, Any], key: str) -> str | None:
     return time
 
 
-def is_edit(write: FileData | FileEdit | None) -> TypeIs[FileEdit]:
+def is_edit(write: _CheckedWrite) -> TypeIs[FileEdit]:
     """Say whether a write is an edit."""
     return write is not None and "edits" in write
 
 
+def _is_replacement(write: _CheckedWrite) -> TypeIs[FileReplacement]:
+    return write is not None and "replaces" in write
+
+
+def _plain(write: _CheckedWrite) -> PlainWrite:
+    return write["file"] if _is_replacement(write) else write
+
+
 def separate_conflicts(
-    path: str, old: FileData | None, write: FileEdit
-) -> dict[str, FileData | FileEdit | None]:
-    """Return an update that does the same, with the files of edits that can't be applied."""
+    path: str, old: FileData | None, write: _CheckedWrite
+) -> dict[str, PlainWrite]:
+    """Return an update that does the same, with the files of changes that can't be applied."""
+    if _is_replacement(write):
+        fits = version_of(old) in (write["replaces"], version_of(write["file"]))
+        return {path: write["file"]} if fits else dict([_rejected_version(path, write)])
+    if not is_edit(write):
+        return {path: write}
     text = _text_of(old)
     rejected = write["edits"] if text is None else apply_edits(text, write["edits"])[1]
     if not rejected:
@@ -310,15 +363,45 @@ def _conflict(path: str, edit: Edit) -> tuple[str, FileData]:
 
     Both follow from the edit alone, so that merged updates give the same file.
     """
-    content = (
-        f"This edit of {path} could not be applied, because the file was changed in parallel.\n"
-        f"Call: {edit.get('call', 'unknown')}\n"
+    return _conflict_file(
+        path,
+        "edit",
+        edit.get("call"),
         f"Every occurrence: {'yes' if edit['replace_all'] else 'no'}\n"
-        f"\n<<<<<<< old text\n{edit['old']}\n=======\n{edit['new']}\n>>>>>>> new text\n"
+        f"\n<<<<<<< old text\n{edit['old']}\n=======\n{edit['new']}\n>>>>>>> new text\n",
+    )
+
+
+def _rejected_version(path: str, write: FileReplacement) -> tuple[str, FileData]:
+    """Return the path and the file for a new version or a deletion that was not applied."""
+    file = write["file"]
+    if file is None:
+        return _conflict_file(path, "deletion", write.get("call"), "")
+    text = f"Encoding: {file.get('encoding', 'utf-8')}\n\n{file['content']}"
+    return _conflict_file(path, "version", write.get("call"), text)
+
+
+def _conflict_file(path: str, what: str, call: str | None, rest: str) -> tuple[str, FileData]:
+    content = (
+        f"This {what} of {path} could not be applied, because the file was {_IN_PARALLEL}"
+        f"{call or 'unknown'}\n{rest}"
     )
     digest = hashlib.sha256(f"{path}\0{content}".encode()).hexdigest()[:12]
     name = path.rpartition("/")[2].encode()[:100].decode(errors="ignore")
     return f"{CONFLICTS}/{name}-{digest}.txt", FileData(content=content, encoding="utf-8")
+
+
+_IN_PARALLEL = "changed in parallel.\nCall: "
+
+
+def conflict_call(file: FileData) -> str:
+    """Return the id of the call that a file below `/conflicts/` names."""
+    return file["content"].partition(_IN_PARALLEL)[2].partition("\n")[0]
+
+
+def version_of(file: FileData | None) -> str:
+    """Return the digest of a file, or an empty string for none."""
+    return digest_of(file_bytes(file)) if file else ""
 
 
 def _keep_created_at(write: FileData, old: FileData | None) -> FileData:
@@ -328,14 +411,12 @@ def _keep_created_at(write: FileData, old: FileData | None) -> FileData:
     return {**write, "created_at": old["created_at"]}
 
 
-def _add_write(
-    update: dict[str, FileData | FileEdit | None], path: str, write: FileData | FileEdit | None
-) -> None:
+def _add_write(update: dict[str, Any], path: str, write: _CheckedWrite) -> None:
     """Add a write to an update that may have one for the path already."""
     if path not in update:
         update[path] = write
         return
-    first = update[path]
+    first, write = _plain(update[path]), _plain(write)
     if write is None:
         update[path] = None
     elif not is_edit(write):

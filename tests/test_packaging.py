@@ -76,12 +76,14 @@ def declared(*extras: str) -> set[str]:
 OPTIONAL = "optional-dependencies"
 UNNAMED = {"langgraph-checkpoint", "langgraph-checkpoint-sqlite"}
 """They share the import name of `langgraph`."""
+RENAMED = {"yaml": "pyyaml"}
+"""Import names that differ from those of their distributions."""
 
 
 def test_what_is_imported_is_declared_and_the_reverse() -> None:
     roots = {module.partition(".")[0] for path in SOURCES for module in imports(path)}
     others = roots - sys.stdlib_module_names - {"langgraph_filesystem"}
-    used = {name.replace("_", "-") for name in others}
+    used = {RENAMED.get(name, name.replace("_", "-")) for name in others}
     users = [extra for extra in pyproject()["project"][OPTIONAL] if extra not in ("dev", "bench")]
     # The conformance suite is for those who have pytest, and psycopg brings its pool.
     assert used - declared(*users) == {"psycopg-pool", "pytest"}

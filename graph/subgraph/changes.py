@@ -7,14 +7,17 @@ from langchain_core.messages import AnyMessage, RemoveMessage
 
 from langgraph_filesystem.state.files import (
     FileData,
-    FileEdit,
+    FileReplacement,
     Files,
     FilesUpdate,
+    FileWrite,
+    PlainWrite,
     apply_write,
     checked_update,
     is_edit,
     merge_updates,
     separate_conflicts,
+    version_of,
 )
 
 __all__ = (
@@ -25,13 +28,14 @@ __all__ = (
     "changed_seen",
     "differences",
     "merge_changed",
+    "replacements",
     "whole_files",
 )
 
 SEEN = "filesystem_seen"
 """The channel for the `seen` of subgraphs, in a parent that has no `seen` itself."""
 
-Changes = dict[str, FileData | FileEdit | None]
+Changes = dict[str, PlainWrite]
 
 
 class ChangedFiles(dict[str, FileData]):
@@ -61,18 +65,14 @@ class ChangedFiles(dict[str, FileData]):
             if write is not None or path in self.given
         }
 
-    def written(self, updates: Iterable[Changes]) -> "ChangedFiles":
+    def written(self, updates: Iterable[Mapping[str, Any]]) -> "ChangedFiles":
         """Return the files after these updates."""
         files = ChangedFiles(self, self.given, self._changes)
         for update in updates:
             for path, write in update.items():
                 # A conflict of this graph is handed on as the file that it has become: it may be
                 # resolved by now, or its edit replaced.
-                done = (
-                    separate_conflicts(path, files.get(path), write)
-                    if is_edit(write)
-                    else {path: write}
-                )
+                done = separate_conflicts(path, files.get(path), write)
                 for one, change in done.items():
                     apply_write(files, one, change)
                 files._changes = merge_updates(files._changes, done)
@@ -104,6 +104,19 @@ def differences(given: Mapping[str, FileData], files: Mapping[str, FileData]) ->
 def whole_files(changes: Changes, files: Mapping[str, FileData]) -> Changes:
     """Return the changes with whole files instead of edits, for other reducers."""
     return {path: write and files.get(path) for path, write in changes.items()}
+
+
+def replacements(changes: Changes, given: Files, call: str) -> dict[str, FileWrite]:
+    """Return changes that apply only to the files that were given.
+
+    An edit applies wherever it fits. What can't be applied is kept with the id of the call.
+    """
+    return {
+        path: {**write, "edits": [{**edit, "call": call} for edit in write["edits"]]}
+        if is_edit(write)
+        else FileReplacement(file=write, replaces=version_of(given.get(path)), call=call)
+        for path, write in changes.items()
+    }
 
 
 def changed_messages(

@@ -7,7 +7,7 @@ One run of the agent as a node is called a visit.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, ClassVar, NotRequired
 
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
@@ -36,7 +36,7 @@ from langgraph_filesystem.subgraph.seeds import (
 )
 from langgraph_filesystem.subgraph.visit import Parent, Visit
 
-__all__ = ("FilesystemNode", "filesystem_node")
+__all__ = ("FilesystemNode", "filesystem_node", "graph_attributes", "shares_files")
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
@@ -65,9 +65,7 @@ def filesystem_node(agent: Graph) -> "FilesystemNode":
         return agent
     if not isinstance(agent, CompiledStateGraph):
         raise ValueError(f"filesystem_node takes a compiled graph, not {type(agent).__name__}.")
-    files = agent.channels.get("files")
-    is_reduced = can_be_seeded(files) and reducer_of(files) is merge_files
-    if not isinstance(files, FilesChannel) and not is_reduced:
+    if not shares_files(agent):
         raise ValueError(
             "The graph has no channel `files` with the reducer `merge_files`: extend "
             "FilesystemState, or make it with create_filesystem_agent."
@@ -78,11 +76,21 @@ def filesystem_node(agent: Graph) -> "FilesystemNode":
             "call, but a node starts with the files of its parent. Compile it without a "
             "checkpointer."
         )
-    return FilesystemNode(kind=type(agent), **_attributes(agent))
+    return FilesystemNode(kind=type(agent), **graph_attributes(agent))
+
+
+def shares_files(graph: Graph) -> bool:
+    """Say whether the channel `files` of a graph can start with files, and tell what changed."""
+    files = graph.channels.get("files")
+    is_reduced = can_be_seeded(files) and reducer_of(files) is merge_files
+    return isinstance(files, FilesChannel) or is_reduced
 
 
 class FilesystemNode(Graph):
     """A graph as a node of another: it starts with the parent's state, and returns changes."""
+
+    own_attributes: ClassVar[tuple[str, ...]] = ("kind",)
+    """Attributes that the original graph does not have."""
 
     def __init__(self, *, kind: type[Graph], **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -100,13 +108,7 @@ class FilesystemNode(Graph):
         """
         config = _current_config() if config is None else config
         visit = self._visit(input, config)
-        running = self._seeded(visit.seeds, visit.live)
-        try:
-            for values in running.stream(visit.input, marked(config), **self._modes(), **options):
-                visit.values |= values
-        except ParentCommand as left:
-            left.args = (visit.followed_by(left.args[0]),)
-            raise
+        self._run(visit, config, **options)
         return visit.update()
 
     async def ainvoke(
@@ -115,14 +117,7 @@ class FilesystemNode(Graph):
         """Do the same as `invoke`, in an async run."""
         config = _current_config() if config is None else config
         visit = self._visit(input, config)
-        running = self._seeded(visit.seeds, visit.live)
-        try:
-            stream = running.astream(visit.input, marked(config), **self._modes(), **options)
-            async for values in stream:
-                visit.values |= values
-        except ParentCommand as left:
-            left.args = (visit.followed_by(left.args[0]),)
-            raise
+        await self._arun(visit, config, **options)
         return visit.update()
 
     def stream(self, input: Any, *args: Any, **options: Any) -> Iterator[Any]:
@@ -164,6 +159,27 @@ class FilesystemNode(Graph):
         """Edit the state of a visit."""
         return await (await self._astored(config)).abulk_update_state(config, supersteps)
 
+    def _run(self, visit: Visit, config: RunnableConfig, **options: Any) -> None:
+        """Run the graph to its end. If it raises, the visit has what there was until then."""
+        running = self._seeded(visit.seeds, visit.live)
+        try:
+            for values in running.stream(visit.input, marked(config), **self._modes(), **options):
+                visit.values |= values
+        except ParentCommand as left:
+            left.args = (visit.followed_by(left.args[0]),)
+            raise
+
+    async def _arun(self, visit: Visit, config: RunnableConfig, **options: Any) -> None:
+        """Do the same as `_run`, in an async run."""
+        running = self._seeded(visit.seeds, visit.live)
+        try:
+            stream = running.astream(visit.input, marked(config), **self._modes(), **options)
+            async for values in stream:
+                visit.values |= values
+        except ParentCommand as left:
+            left.args = (visit.followed_by(left.args[0]),)
+            raise
+
     def _visit(self, given: Any, config: RunnableConfig) -> Visit:
         if not isinstance(given, Mapping):
             raise ValueError(f"The node takes a mapping with `messages`, not {given!r}.")
@@ -186,7 +202,7 @@ class FilesystemNode(Graph):
         for key in self._seedable():
             seed = {"seed": seeds[key]} if key in seeds else {}
             channels[key] = seeded(key, channels[key], live=live, **seed)
-        return self.kind(**{**_attributes(self), "channels": channels})
+        return self.kind(**{**graph_attributes(self), "channels": channels})
 
     def _stored(self, config: RunnableConfig) -> Graph:
         saver = saver_of(config)
@@ -198,9 +214,10 @@ class FilesystemNode(Graph):
             return self._seeded(await stored_seeds(saver, config) if saver else {})
 
 
-def _attributes(graph: Graph) -> dict[str, Any]:
-    """Return the arguments for a copy of a graph."""
-    return {k: v for k, v in constructor_arguments(graph).items() if k != "kind"}
+def graph_attributes(graph: Graph) -> dict[str, Any]:
+    """Return the arguments for a copy of a graph, as it was before it became a node."""
+    own = graph.own_attributes if isinstance(graph, FilesystemNode) else ()
+    return {k: v for k, v in constructor_arguments(graph).items() if k not in own}
 
 
 def _current_config() -> RunnableConfig:

@@ -105,7 +105,7 @@ class Visit:
     def _writes(self) -> Iterator[tuple[str, Any]]:
         """Yield all changes; the parent ignores keys that it does not have."""
         yield from self._messages()
-        if files := self._files():
+        if files := self.files():
             yield "files", files
         if self._parent.has(self._parent.seen) and (seen := self._seen()):
             yield self._parent.seen, seen
@@ -121,7 +121,8 @@ class Visit:
         if removed or messages:
             yield "messages", [*removed, *messages]
 
-    def _files(self) -> dict[str, Any]:
+    def files(self) -> dict[str, Any]:
+        """Return what the visit changed in the files."""
         files = self.values.get("files", {})
         if isinstance(files, ChangedFiles) and "files" not in self._own:
             changes = files.changes

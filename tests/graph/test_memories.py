@@ -25,6 +25,12 @@ class Users:
         self.store = persistence.store
         self._runs = Runs(persistence.checkpointer, awaited)
 
+    async def memory(self, thread: str) -> dict[str, Any]:
+        """Return what the model is told of memory in a thread."""
+        config = {"configurable": {"thread_id": thread}}
+        state = await self._runs.state(self.graph, config)
+        return dict(state.values["memory"])
+
     async def types(self, user: str, thread: str, commands: str) -> list[str]:
         """Return the answers to the commands."""
         given = {"messages": [{"role": "user", "content": commands}]}
@@ -67,6 +73,16 @@ async def test_what_a_user_keeps_is_in_all_threads_of_that_user_only(users: User
     assert "/memories/likes.md" in searched
     assert "/memories/likes.md" not in tea
     assert await users.types("eve", "5", "ls /memories") == ["/memories is empty."]
+
+
+async def test_the_model_is_told_what_its_user_keeps_in_every_thread(users: Users) -> None:
+    path = "/memories/AGENTS.md"
+    await users.types("ann", "1", f"write_file {path} tea")
+    await users.types("ann", "2", f"ls /\n\nedit_file {path} tea milk")
+    await users.types("bob", "3", "ls /")
+    await users.types("ann", "4", "ls /")
+    told = [await users.memory(thread) for thread in "1234"]
+    assert told == [{path: {"text": "tea"}}, {path: {"text": "milk"}}, {path: {}}, told[1]]
 
 
 async def test_each_operation_does_to_memories_what_it_does_to_files(users: Users) -> None:

@@ -59,6 +59,7 @@ class Place:
     def __init__(self, database: Path, kind: str, turns: int) -> None:
         self.database = database
         self.kind = kind
+        self.turns = turns
         self.script = shell_script(turns) if kind == "shell" else script(turns)
 
     def root(self, thread: str) -> Path:
@@ -69,6 +70,8 @@ class Place:
 
     def agent(self, thread: str, checkpointer: Any) -> Any:
         """Return the agent of a thread."""
+        if self.kind == "tasks":
+            return delegating(self.root(thread), self.turns, checkpointer)
         mounts: dict[str, Any] = {
             "state": lambda: None,
             "visits": lambda: None,
@@ -99,6 +102,39 @@ def around(graph: Any) -> StateGraph[Any]:
     builder.add_node("inside", filesystem_node(graph))
     builder.add_edge(START, "inside")
     return builder
+
+
+def delegating(root: Path, turns: int, checkpointer: Any) -> Any:
+    """Return an agent with two subagents, which append to a file on disk each."""
+    names = ("a", "b")
+    tasks = [call("task", description=name, subagent_type=name, id=name) for name in names]
+    return create_filesystem_agent(
+        ScriptedModel([AIMessage("", tool_calls=tasks)]),
+        mounts={"/": FilesystemBackend(root)},
+        subagents=[
+            {
+                "name": name,
+                "description": "Appends.",
+                "model": ScriptedModel(
+                    [AIMessage("", tool_calls=[one]) for one in appending(f"/{name}", turns)]
+                ),
+            }
+            for name in names
+        ],
+        general_purpose=False,
+        checkpointer=checkpointer,
+    )
+
+
+def appending(path: str, turns: int) -> list[Any]:
+    """Return a call that writes a file, and those that append to it."""
+    return [
+        call("write_file", file_path=path, content=END, id="w"),
+        *(
+            call("edit_file", file_path=path, old_string=END, new_string=f"{n} {END}", id=f"e{n}")
+            for n in range(turns)
+        ),
+    ]
 
 
 def shell_script(turns: int) -> list[AIMessage]:

@@ -72,19 +72,31 @@ def test_random_kills_lose_and_double_nothing_on_disk_or_in_nested_graphs(
     check_files(killed_at_random(tmp_path, kind, turns=2, kills=12), 2)
 
 
+def check_tasks(outcomes: list[dict[str, Any]], turns: int) -> None:
+    text = " ".join(map(str, range(turns)))
+    for outcome in outcomes:
+        assert outcome["errors"] == {}
+        assert outcome["answers"] == ["a", "b"]
+        assert outcome["files"] == dict.fromkeys(("/a", "/b"), f"{text} {END}")
+
+
+def test_random_kills_lose_and_double_nothing_that_subagents_do(tmp_path: Path) -> None:
+    check_tasks(killed_at_random(tmp_path, "tasks", turns=4, kills=12), 4)
+
+
 def test_random_kills_never_run_a_command_twice_unseen(tmp_path: Path) -> None:
     check_commands(killed_at_random(tmp_path, "shell", turns=3, kills=6), 3)
 
 
 @pytest.mark.soak
 @pytest.mark.usefixtures("database")
-@pytest.mark.parametrize("kind", ["state", "disk", "visits", "shell"])
+@pytest.mark.parametrize("kind", ["state", "disk", "visits", "shell", "tasks"])
 @pytest.mark.parametrize("seed", range(2, 8))
 def test_three_hundred_random_kills_lose_nothing_and_double_nothing(
     tmp_path: Path, kind: str, seed: int
 ) -> None:
     outcomes = killed_at_random(tmp_path, kind, turns=8, kills=300, seed=seed)
-    (check_commands if kind == "shell" else check_files)(outcomes, 8)
+    {"shell": check_commands, "tasks": check_tasks}.get(kind, check_files)(outcomes, 8)
 
 
 # At the n-th moment of a change outside the state.

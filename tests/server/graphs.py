@@ -24,7 +24,11 @@ async def wait(seconds: float) -> str:
 _directory = os.environ["TEST_DISK"]
 
 disk = create_filesystem_agent(
-    CommandModel(), [wait], mounts={"/disk": FilesystemBackend(_directory)}, name="disk"
+    CommandModel(),
+    [wait],
+    mounts={"/disk": FilesystemBackend(_directory)},
+    skills=["/disk/skills/"],
+    name="disk",
 )
 shell = create_filesystem_agent(
     CommandModel(), mounts={"/disk": LocalShellBackend(_directory)}, name="shell"

@@ -1,14 +1,17 @@
-"""A graph with an agent inside it, on a real server."""
+"""Graphs with agents inside them, on a real server."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from langchain_core.tools import tool
 from langgraph.graph import START, StateGraph
+from langgraph.types import interrupt
 
 from langgraph_filesystem import (
     CommandModel,
     FilesystemState,
+    Subagent,
     create_filesystem_agent,
     filesystem_node,
     guarded,
@@ -35,12 +38,22 @@ def composed() -> Any:
     return guarded(builder.compile())
 
 
+@tool
+def ask(question: str) -> str:
+    """Ask a person."""
+    return str(interrupt(question))
+
+
 graph = composed()
+team = create_filesystem_agent(
+    CommandModel(), [ask], subagents=[Subagent(name="scribe", description="Writes.")]
+)
 
 
 @pytest.fixture(scope="module", params=["kept in SQLite", "kept by the server"])
 def server(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Server]:
-    graphs = {"parent": "tests.server.test_composition:graph"}
+    module = "tests.server.test_composition"
+    graphs = {"parent": f"{module}:graph", "team": f"{module}:team"}
     config = configuration(graphs=graphs)
     if request.param == "kept by the server":
         config = {"dependencies": ["."], "graphs": graphs}
@@ -76,3 +89,34 @@ def test_a_visit_that_waits_is_shown_edited_and_resumed(server: Server) -> None:
     assert contents == {"/a": "ONE two", "/c": "c", "/human": "h"}
     history: Any = client.threads.get_history(thread)
     assert set(history[0]["values"]["files"]) == {"/a", "/c", "/human"}
+
+
+def test_subagents_are_named_in_the_stream_shown_and_resumed_one_by_one(server: Server) -> None:
+    client = server.sync
+    thread = client.threads.create()["thread_id"]
+    tasks = """\
+task "write_file /one 1\\n\\nask one" scribe
+task "write_file /two 2\\n\\nask two" general-purpose
+"""
+    chunks = list(
+        client.runs.stream(
+            thread, "team", input=typed(tasks), stream_mode="updates", stream_subgraphs=True
+        )
+    )
+    places = {tuple(part.split(":")[0] for part in c.event.split("|")) for c in chunks}
+    assert places >= {("updates", "task", "scribe"), ("updates", "task", "general-purpose")}
+
+    state: Any = client.threads.get_state(thread, subgraphs=True)
+    assert state["next"] == ["task", "task"]
+    waiting = {found["value"]: found["id"] for one in state["tasks"] for found in one["interrupts"]}
+    assert set(waiting) == {"one", "two"}
+    inside = [one["state"]["tasks"][0]["state"]["values"] for one in state["tasks"]]
+    assert [list(values["files"]) for values in inside] == [["/one"], ["/two"]]
+
+    for question in ("two", "one"):
+        resume: Any = {"resume": {waiting[question]: f"answer to {question}"}}
+        done: Any = client.runs.wait(thread, "team", command=resume)
+    contents = {path: file["content"] for path, file in done["files"].items()}
+    assert contents == {"/one": "1", "/two": "2"}
+    answers = [m["content"] for m in done["messages"] if m["type"] == "tool"]
+    assert ["answer to one" in answers[0], "answer to two" in answers[1]] == [True, True]

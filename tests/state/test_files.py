@@ -15,9 +15,11 @@ from langgraph_filesystem.state.files import (
     Files,
     FilesUpdate,
     apply_write,
+    conflict_call,
     file_bytes,
     merge_files,
     merge_updates,
+    version_of,
 )
 from langgraph_filesystem.state.paths import normalize_path
 
@@ -45,8 +47,19 @@ binary_files = st.fixed_dictionaries(
     {"content": st.sampled_from(["", "YQ==", "/+8="]), "encoding": st.just("base64")},
     optional={"created_at": times},
 )
+replacements = st.builds(
+    lambda file, replaced: {"file": file, "replaces": version_of(replaced)},
+    st.none() | text_files | binary_files,
+    st.none() | text_files,
+)
 writes: st.SearchStrategy[Any] = st.one_of(
-    st.none(), text_files, binary_files, contents, st.lists(contents, max_size=3), edits
+    st.none(),
+    text_files,
+    binary_files,
+    contents,
+    st.lists(contents, max_size=3),
+    edits,
+    replacements,
 )
 updates: st.SearchStrategy[Any] = st.dictionaries(spellings, writes, max_size=4)
 files: st.SearchStrategy[Any] = st.dictionaries(normal, text_files | binary_files, max_size=3)
@@ -361,3 +374,66 @@ def test_it_is_a_reducer_for_a_plain_channel_too() -> None:
     assert channel.get() == {"/a": {"content": "ONE", "encoding": "utf-8"}}
     with pytest.raises(InvalidFiles, match="not str"):
         channel.update(["text"])
+
+
+# Replacements: a version or a deletion that is meant for one version of a file.
+
+
+def replacing(old: str | None, new: Any) -> Any:
+    replaced: Any = None if old is None else {"content": old}
+    return {"file": new, "replaces": version_of(replaced), "call": "c"}
+
+
+@pytest.mark.parametrize(
+    ("before", "old", "new", "after"),
+    [
+        ("a", "a", "b", "b"),
+        ("a", "a", None, None),
+        (None, None, "b", "b"),
+        ("b", "a", "b", "b"),
+        (None, "a", None, None),
+    ],
+)
+def test_a_replacement_applies_to_its_version_and_where_nothing_is_left_to_do(
+    before: str | None, old: str | None, new: str | None, after: str | None
+) -> None:
+    left: Any = {} if before is None else {"/f": {"content": before}}
+    merged = merge_files(left, [{"/f": replacing(old, new)}])
+    assert {path: file["content"] for path, file in merged.items()} == (
+        {} if after is None else {"/f": after}
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "old", "new", "what"),
+    [
+        ("x", "a", "b", "version"),
+        ("x", None, "b", "version"),
+        (None, "a", "b", "version"),
+        ("x", "a", None, "deletion"),
+        ("x", "a", {"content": "/+8=", "encoding": "base64"}, "version"),
+    ],
+)
+def test_a_replacement_of_another_version_is_kept_beside_the_file(
+    before: str | None, old: str | None, new: Any, what: str
+) -> None:
+    left: Any = {} if before is None else {"/f": {"content": before}}
+    merged = merge_files(left, [{"/f": replacing(old, new)}])
+    assert ordinary(merged) == left
+    [(path, text)] = conflicts(merged).items()
+    assert text.startswith(f"This {what} of /f could not be applied")
+    assert conflict_call(merged[path]) == "c"
+    assert new is None or (new if isinstance(new, str) else new["content"]) in text
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        {"file": {"edits": []}, "replaces": ""},
+        {"file": {"file": None, "replaces": ""}, "replaces": ""},
+        {"file": "b", "replaces": None},
+    ],
+)
+def test_a_replacement_needs_a_file_and_a_digest(write: Any) -> None:
+    with pytest.raises(InvalidFiles, match="a replacement of /f needs"):
+        merge_files({}, [{"/f": write}])
