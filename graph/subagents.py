@@ -11,7 +11,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langgraph.graph.state import CompiledStateGraph
 
-from langgraph_filesystem.nodes.registry import Operation
+from langgraph_filesystem.nodes.registry import OPERATIONS, Operation
 from langgraph_filesystem.nodes.settings import Choices, Settings
 from langgraph_filesystem.state.langgraph_internals import input_keys
 from langgraph_filesystem.state.workspace.mounts import Mountable
@@ -112,9 +112,13 @@ def _node(one: Subagent, inherited: Mapping[str, Any], create: Callable[..., Any
     own.pop("description")
     if one is not GENERAL_PURPOSE:
         inherited = {key: value for key, value in inherited.items() if key != "skills"}
+    options = {**inherited, **own}
+    if reviewed := options.get("interrupt_on") if "interrupt_on" not in own else None:
+        known = {*OPERATIONS, *map(_tool_name, options["tools"])}
+        options["interrupt_on"] = {k: v for k, v in reviewed.items() if k in known}
     # A run chooses the prompt of the main agent.
     chosen = [k for k in Choices.model_fields if k != "system_prompt" and k not in own]
-    return subagent_node(create(**{**inherited, **own}), frozenset(chosen))
+    return subagent_node(create(**options), frozenset(chosen))
 
 
 def _checked(given: Any) -> Subagent:
@@ -163,3 +167,7 @@ def _check_runnable(given: Subagent, graph: Any) -> None:
         problem = "Compile the graph without `checkpointer=True`: each task begins anew."
     if problem:
         raise ValueError(f"The subagent {given.name!r}: {problem}")
+
+
+def _tool_name(tool: Any) -> str:
+    return str(getattr(tool, "name", None) or getattr(tool, "__name__", ""))

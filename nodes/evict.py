@@ -22,7 +22,7 @@ from langgraph_filesystem.nodes.once import Once
 from langgraph_filesystem.nodes.operation import open_workspace
 from langgraph_filesystem.nodes.registry import Operation
 from langgraph_filesystem.nodes.settings import CHARACTERS_PER_TOKEN, Settings, offered_by
-from langgraph_filesystem.nodes.task import with_told
+from langgraph_filesystem.nodes.task import tell_conflicts
 from langgraph_filesystem.state.errors import FileExists, FilesystemError
 from langgraph_filesystem.state.files import FileData, ThreadFiles, current_time
 from langgraph_filesystem.state.io import attempt
@@ -54,7 +54,7 @@ def evict_node(built: Settings, operations: Mapping[str, Operation]) -> Node:
         recent = _recent(state["messages"])
         told: list[AnyMessage] = []
         if has_tasks and any(message.name == "task" for message in recent):
-            told = with_told(recent, read_channels(config, "files").get("files") or {})
+            told = tell_conflicts(recent, read_channels(config, "files").get("files") or {})
             changed = {message.id: message for message in told}
             recent = [changed.get(message.id, message) for message in recent]
         update = {"messages": told} if told else {}

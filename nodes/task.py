@@ -16,7 +16,15 @@ from langgraph_filesystem.nodes.registry import Operation
 from langgraph_filesystem.state.errors import FilesystemError
 from langgraph_filesystem.state.files import CONFLICTS, Files, conflict_call
 
-__all__ = ("AT_LIMIT", "Outcome", "Task", "outcome_of", "task_operation", "task_reply", "with_told")
+__all__ = (
+    "AT_LIMIT",
+    "Outcome",
+    "Task",
+    "outcome_of",
+    "task_operation",
+    "task_reply",
+    "tell_conflicts",
+)
 
 AT_LIMIT = "It reached its recursion limit before it was done."
 _STAYS = "What it had changed until then stays changed."
@@ -90,7 +98,7 @@ def task_reply(
     return reply(call, Answer(text or _SILENT, artifact), limit)
 
 
-def with_told(messages: Sequence[AnyMessage], files: Files) -> list[AnyMessage]:
+def tell_conflicts(messages: Sequence[AnyMessage], files: Files) -> list[AnyMessage]:
     """Return the answers of tasks that have changes below `/conflicts/`, with a note about these.
 
     The changes of a task are merged after it has answered, so only the next node can tell.

@@ -13,7 +13,16 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple, Protocol
 
-__all__ = ("Change", "Journal", "Record", "Shelf", "verdict")
+__all__ = (
+    "Change",
+    "Journal",
+    "Record",
+    "Shelf",
+    "changes_of",
+    "parse_record",
+    "split_key",
+    "verdict",
+)
 
 Record = dict[str, Any]
 """What is noted of a call: plain values."""
@@ -49,7 +58,7 @@ class Journal:
 
     def begin(self, once: str, record: Record) -> None:
         """Note what is about to happen, and remove records that nobody will ask for any more."""
-        scope, name = _split(once)
+        scope, name = split_key(once)
         group = name.partition(".")[0] + "."
         if self._tidied != scope + group:  # once a message, which may move thousands of files
             for other in self._shelf.names(scope):
@@ -60,17 +69,13 @@ class Journal:
 
     def end(self, once: str, record: Record) -> None:
         """Note how it ended."""
-        scope, name = _split(once)
+        scope, name = split_key(once)
         self._shelf.put(scope, name, json.dumps(record).encode())
 
     def find(self, once: str) -> Record | None:
         """Return the record of a call, if there is one."""
-        value = self._shelf.get(*_split(once))
-        try:
-            record = None if value is None else json.loads(value)
-        except ValueError:  # half a record
-            return None
-        return record if isinstance(record, dict) else None
+        value = self._shelf.get(*split_key(once))
+        return None if value is None else parse_record(value)
 
 
 def verdict(
@@ -96,6 +101,21 @@ def verdict(
     return False
 
 
-def _split(once: str) -> tuple[str, str]:
+def split_key(once: str) -> tuple[str, str]:
+    """Return the scope of a key, and the rest."""
     scope, _, name = once.partition(".")
     return scope, name
+
+
+def parse_record(value: bytes) -> Record | None:
+    """Return a stored record; an incomplete one counts as missing."""
+    try:
+        record = json.loads(value)
+    except ValueError:
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def changes_of(record: Record) -> list[Change]:
+    """Return the changes that a record is about."""
+    return [Change(*change) for change in record.get("changes", ())]

@@ -428,6 +428,21 @@ async def runs(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
         yield opened
 
 
+async def test_its_checkpoints_do_not_repeat_the_files(runs: Runs) -> None:
+    large = "".join(f"line {number}\n" for number in range(20_000))
+    edit = call("edit_file", file_path="/large", old_string="line 0\n", new_string="first\n")
+    spec = worker(call("read_file", file_path="/large"), edit)
+    agent = caller(task(), subagents=[spec], checkpointer=runs.checkpointer)
+    state = await runs.invoke(agent, {**GO, "files": {"/large": large}})
+    assert contents(state)["/large"].startswith("first\nline 1\n")
+    config: Any = {"configurable": {"thread_id": "1"}}
+    saver = runs.checkpointer
+    stored = [s async for s in saver.alist(config)] if runs.awaited else list(saver.list(config))
+    inside = [one for one in stored if one.config["configurable"]["checkpoint_ns"]]
+    assert len(inside) > 5
+    assert not any("line 19999" in str(one) for one in inside)
+
+
 async def test_the_stream_names_the_subagent(runs: Runs) -> None:
     agent = caller([task(), task("other")], subagents=[worker(), worker(name="other")])
     chunks = await runs.stream(agent, GO, subgraphs=True, stream_mode="updates")

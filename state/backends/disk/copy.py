@@ -134,19 +134,23 @@ class Move:
                 if self._rename(place, parent, name):
                     return None
                 self._copy(place, parent, name)
-        link = "The symbolic link is replaced by a copy of its target." if place.is_link else None
+        link = (
+            "The symbolic link is replaced by a copy of its target."
+            if place.entry.is_link
+            else None
+        )
         return join_notes(" ", [link, self._delete(place)])
 
     def _rename(self, place: Place, parent: int, name: str) -> bool:
         """Rename it, or return that it can't be renamed."""
-        if place.is_link and self.source is not self.target:
+        if place.entry.is_link and self.source is not self.target:
             return False  # a link would lead elsewhere from there
         with contextlib.ExitStack() as stack:
-            if not place.is_directory:  # a writer could bring a file back
-                stack.enter_context(locked_unless_full(place.parent, place.name))
-            self.journal.begin_move(self.once, self.end, place.status)
+            if not place.entry.is_directory:  # a writer could bring a file back
+                stack.enter_context(locked_unless_full(place.parent, place.entry.name))
+            self.journal.begin_move(self.once, self.end, place.entry.status)
             try:
-                rename_new(place.parent, place.name, parent, name)
+                rename_new(place.parent, place.entry.name, parent, name)
             except FileExistsError:
                 raise self._taken(parent, name) from None
             except OSError as error:
@@ -179,7 +183,7 @@ class Move:
 
     def _is_copied(self, place: Place) -> bool:
         """Say whether all that is left at the source is at the destination as well."""
-        found = digests_below(self.source, place, follow=place.is_link)
+        found = digests_below(self.source, place, follow=place.entry.is_link)
         return bool(found) and found.items() <= self._copied().items()
 
     def _copied(self) -> dict[str, str | None]:
@@ -192,7 +196,7 @@ class Move:
         """Delete what is left of a source that has been copied, except what differs from it."""
         copied = self._copied()
         try:
-            stay = delete_copied(self.source, place, copied, follow=place.is_link)
+            stay = delete_copied(self.source, place, copied, follow=place.entry.is_link)
         except FilesystemError as error:
             raise BackendFailed(
                 *("Copied to ", PathPart(self.end), ", but the source could not be deleted: "),
@@ -262,9 +266,9 @@ class _Copy:
     def run(self, parent: int, name: str) -> None:
         """Copy everything to a name where nothing is."""
         place = self._place
-        if not place.is_directory:
-            entry = Entry(place.name, place.status)
-            self._copy_file(self._open(entry, place.parent, place.path), place.path, parent, name)
+        if not place.entry.is_directory:
+            opened = self._open(place.entry, place.parent, place.path)
+            self._copy_file(opened, place.path, parent, name)
             return
         os.mkdir(name, 0o700, dir_fd=parent)
         directories: list[str] = []
@@ -274,7 +278,7 @@ class _Copy:
                 for entry in level.entries:
                     self._copy_entry(level, entry, copy.go(level.path))
             # Modes and times come when everything is inside, the innermost first.
-            with contextlib.closing(Descent(place.parent, place.name)) as source:
+            with contextlib.closing(Descent(place.parent, place.entry.name)) as source:
                 for path in reversed(directories):
                     _finish(source.go(path), copy.go(path))
 

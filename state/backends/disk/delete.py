@@ -78,10 +78,10 @@ def delete_copied(
         return copied == _digest(jail, _full(place, path), entry, parent, follow)
 
     with explaining(place.path):
-        if place.is_directory:
+        if place.entry.is_directory:
             stay = _delete_files(jail, place, is_same)
         else:
-            stay = _delete_entries(place.parent, {"": Entry(place.name, place.status)}, is_same)
+            stay = _delete_entries(place.parent, {"": place.entry}, is_same)
     return [_full(place, path) for path in stay]
 
 
@@ -118,13 +118,13 @@ def _delete_files(jail: Jail, place: Place, is_same: _IsSame) -> list[str]:
                 stay += _delete_entries(level.handle, entries, is_same)
                 if not only_links:
                     directories.append(level.path)
-    with contextlib.closing(Descent(place.parent, place.name)) as descent:
+    with contextlib.closing(Descent(place.parent, place.entry.name)) as descent:
         for path in reversed(directories[1:]):
             above, _, name = path.rpartition("/")
             is_removed = _remove_empty(descent.go(above), name)
             if not is_removed and not any(it.startswith(f"{path}/") for it in stay):
                 stay.append(path)
-    if not _remove_empty(place.parent, place.name) and not stay:
+    if not _remove_empty(place.parent, place.entry.name) and not stay:
         stay.append("")
     return stay
 

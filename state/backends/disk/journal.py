@@ -7,7 +7,6 @@ link is followed in the directory.
 
 import contextlib
 import errno
-import itertools
 import os
 import re
 import stat
@@ -18,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from langgraph_filesystem.state.backends.disk.delete import remove_tree
 from langgraph_filesystem.state.backends.disk.jail import RESERVED, Jail, closing_handle
 from langgraph_filesystem.state.backends.disk.read import handle_digest, identity_digest
-from langgraph_filesystem.state.backends.journal import Change, Journal, Record, verdict
+from langgraph_filesystem.state.backends.journal import Change, Journal, Record, changes_of, verdict
 from langgraph_filesystem.state.backends.protocol import Outcome
 from langgraph_filesystem.state.errors import BackendFailed, FilesystemError
 from langgraph_filesystem.state.files import digest_of
@@ -97,7 +96,7 @@ class DiskJournal:
             return False
         with contextlib.suppress(OSError):
             record, change = self.journal.find(once), Change(path, None, self._identity(path))
-            return change.after is not None and _changes(record or {}) == [change]
+            return change.after is not None and changes_of(record or {}) == [change]
         return False
 
     def recall(self, once: str) -> Outcome | None:
@@ -109,13 +108,13 @@ class DiskJournal:
             return None  # then nothing new can be noted either, so nothing will be done twice
 
     def _recall(self, once: str, record: Record) -> Outcome | None:
-        changes = _changes(record)
+        changes = changes_of(record)
         if not changes or record.get("ended") is False:
             return None
         if record["of"] == "entries":
             found = verdict(changes, [self._identity(change.path) for change in changes])
         else:
-            later = [change for other in self._later(once, record) for change in _changes(other)]
+            later = [change for other in self._later(once, record) for change in changes_of(other)]
             found = verdict(changes, [self._digest(change.path) for change in changes], later)
         if not found:
             return None if found is None else Outcome(finished=False)
@@ -163,10 +162,6 @@ def _identity_of(status: os.stat_result) -> str:
 
 def _record(changes: list[Change], **more: object) -> Record:
     return {"changes": [list(change) for change in changes], "at": time.time_ns(), **more}
-
-
-def _changes(record: Record) -> list[Change]:
-    return [Change(*change) for change in record.get("changes", ())]
 
 
 class DiskShelf:
@@ -245,13 +240,7 @@ def _open_directory(parent: int, name: str, prepare: Callable[[int, int], None] 
         with contextlib.suppress(FileExistsError):
             os.mkdir(name, dir_fd=parent)
             is_new = True
-    try:
-        handle = os.open(name, _DIRECTORY, dir_fd=parent)
-    except OSError as error:
-        if prepare is None or error.errno != errno.ENOTDIR:
-            raise
-        _put_aside(parent, name)
-        return _open_directory(parent, name, prepare)
+    handle = os.open(name, _DIRECTORY, dir_fd=parent)
     try:
         if is_new and prepare is not None:
             os.fchmod(handle, stat.S_IMODE(os.fstat(parent).st_mode))
@@ -260,17 +249,6 @@ def _open_directory(parent: int, name: str, prepare: Callable[[int, int], None] 
         os.close(handle)
         raise
     return handle
-
-
-def _put_aside(parent: int, name: str) -> None:
-    """Give a file that has the name of our directory another one, which can be seen.
-
-    A command may have made it, and no file operation can reach it under this name.
-    """
-    taken = set(os.listdir(parent))
-    names = (f"{name.lstrip('.')}-{number}" for number in itertools.count(1))
-    free = next(found for found in names if found not in taken)
-    os.rename(name, free, src_dir_fd=parent, dst_dir_fd=parent)
 
 
 def _write_gitignore(_: int, directory: int) -> None:

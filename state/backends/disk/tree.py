@@ -54,25 +54,6 @@ _HOLDING_AREA = f"{TEMPORARY}held"
 _NEXT_STEP = "Nothing was moved. Delete it, or move the rest without it."
 
 
-class Place(NamedTuple):
-    """An entry of a jail: a handle of its directory, its name there, its path and its status."""
-
-    parent: int
-    name: str
-    path: str
-    status: os.stat_result
-
-    @property
-    def is_directory(self) -> bool:
-        """Whether it is a directory, not a link to one."""
-        return stat.S_ISDIR(self.status.st_mode)
-
-    @property
-    def is_link(self) -> bool:
-        """Whether it is a symbolic link."""
-        return stat.S_ISLNK(self.status.st_mode)
-
-
 class Entry(NamedTuple):
     """A name in a directory, and its own status."""
 
@@ -88,6 +69,14 @@ class Entry(NamedTuple):
     def is_link(self) -> bool:
         """Whether it is a symbolic link."""
         return stat.S_ISLNK(self.status.st_mode)
+
+
+class Place(NamedTuple):
+    """An entry of a jail: a handle of its directory, its path, and the entry."""
+
+    parent: int
+    path: str
+    entry: Entry
 
 
 class Level(NamedTuple):
@@ -160,7 +149,7 @@ def find_place(jail: Jail, path: str) -> Place:
     except OSError as error:
         os.close(parent)
         raise explain(path, error) from None
-    return Place(parent, name, path, status)
+    return Place(parent, path, Entry(name, status))
 
 
 def kind_of(jail: Jail, path: str) -> Kind | None:
@@ -178,7 +167,7 @@ def kind_of(jail: Jail, path: str) -> Kind | None:
 
 def levels(jail: Jail, place: Place) -> Generator[Level, None, None]:
     """Yield a directory, and every one below it; our hidden names are left out."""
-    with contextlib.closing(Descent(place.parent, place.name)) as descent:
+    with contextlib.closing(Descent(place.parent, place.entry.name)) as descent:
         waiting = [""]
         while waiting:
             at = waiting.pop()
@@ -190,8 +179,8 @@ def levels(jail: Jail, place: Place) -> Generator[Level, None, None]:
 
 def files_below(jail: Jail, place: Place) -> Iterator[tuple[str, Entry, int]]:
     """Yield each file and link at or below a place: relative path, entry, and open directory."""
-    if not place.is_directory:
-        yield "", Entry(place.name, place.status), place.parent
+    if not place.entry.is_directory:
+        yield "", place.entry, place.parent
         return
     with contextlib.closing(levels(jail, place)) as walked:
         for level in walked:
@@ -205,8 +194,8 @@ def take_inventory(jail: Jail, path: str) -> Inventory:
     found = Inventory()
     place = find_place(jail, path)
     with closing_handle(place.parent), explaining(path):
-        if not place.is_directory:
-            _take(jail, path, place.status, found)
+        if not place.entry.is_directory:
+            _take(jail, path, place.entry.status, found)
             return found
         with contextlib.closing(levels(jail, place)) as walked:
             for level in walked:

@@ -6,7 +6,6 @@ replaced, so an edit can only be lost if another process writes at the same mome
 
 import asyncio
 import inspect
-import uuid
 from collections.abc import Hashable, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -21,7 +20,6 @@ from langgraph_filesystem.state.backends.objects.objects import (
     gather_limited,
 )
 from langgraph_filesystem.state.backends.objects.remote_objects import RESERVED, RemoteObjects
-from langgraph_filesystem.state.errors import PathRefused
 from langgraph_filesystem.state.io import call_either, change_in_thread, in_thread
 from langgraph_filesystem.state.paths import ancestors
 
@@ -36,19 +34,21 @@ _VERSIONS = ("ETag", "etag", "e_tag", "md5", "VersionId", "version_id", "generat
 class FsspecObjects(RemoteObjects):
     """The files below a directory."""
 
-    def __init__(self, filesystem: Any, root: str, staging: str | None = None) -> None:
+    def __init__(self, filesystem: Any, root: str) -> None:
         super().__init__(root)
         self._filesystem = filesystem
         innermost = filesystem
         while (wrapped := getattr(innermost, "fs", None)) is not None:
             innermost = wrapped
         protocol = innermost.protocol
-        self.is_local = "file" in ([protocol] if isinstance(protocol, str) else protocol)
+        if "file" in ([protocol] if isinstance(protocol, str) else protocol):
+            raise ValueError(
+                "A directory of this machine is mounted with `FilesystemBackend(root_dir)`, which "
+                "writes whole files and lets no link lead out of it."
+            )
         self._is_async = bool(filesystem.async_impl and innermost.async_impl)
         """Whether it is behind HTTP: such a filesystem has keys and no real directories."""
         self._creates = "mode" in inspect.signature(filesystem.pipe_file).parameters
-        self._staging = staging or self._key(f"{RESERVED}/new")
-        """Where a file on a disk is written before it is moved to its place."""
 
     @property
     def identity(self) -> Hashable:
@@ -57,7 +57,7 @@ class FsspecObjects(RemoteObjects):
 
     def notes(self, scope: str) -> "FsspecObjects":
         """Return the hidden place of the journal."""
-        return FsspecObjects(self._filesystem, self._key(f"{RESERVED}/{scope}"), self._staging)
+        return FsspecObjects(self._filesystem, self._key(f"{RESERVED}/{scope}"))
 
     async def info(self, path: str) -> Entry | None:
         """Return a file without its content."""
@@ -65,10 +65,7 @@ class FsspecObjects(RemoteObjects):
             info = await self._do(path, "info", self._key(path))
         except _NOT_THERE:
             return None
-        if info["type"] != "file":
-            return None
-        await self._check_links(path)
-        return _entry(path, info)
+        return _entry(path, info) if info["type"] == "file" else None
 
     async def get(
         self, path: str, start: int = 0, length: int | None = None, same: Blob | None = None
@@ -137,47 +134,25 @@ class FsspecObjects(RemoteObjects):
             return False
         return bool(info["type"] == "directory")
 
-    async def _check_links(self, path: str) -> None:
-        """Raise for a path through a link on a disk, which may lead anywhere."""
-        if not self.is_local:
-            return
-        for step in (path, *ancestors(path)):
-            try:
-                info = await self._do(step, "info", self._key(step))
-            except _NOT_THERE:
-                continue
-            if info.get("islink"):
-                raise PathRefused(
-                    path, "it goes through a symbolic link. Use the target of the link."
-                )
-
     async def _put(self, path: str, content: bytes, **options: Any) -> None:
-        await self._check_links(path)
-        key = self._key(path)
-        if not self.is_local:
-            await self._write_to(path, key, "pipe_file", key, content, **options)
-            return
-        # On a disk the file is moved into place when it is complete: nobody should see half a file.
-        staged = f"{self._staging}/{uuid.uuid4().hex}"
-        await self._write_to(path, staged, "pipe_file", staged, content)
-        await self._write_to(path, key, "mv", staged, key)
+        await self._write_to(path, "pipe_file", self._key(path), content, **options)
 
-    async def _write_to(self, path: str, key: str, method: str, *args: Any, **options: Any) -> None:
-        """Call a method that writes to a key; create missing directories above it."""
+    async def _write_to(self, path: str, method: str, *args: Any, **options: Any) -> None:
+        """Call a method that writes to a path; create missing directories above it."""
         try:
             await self._do(path, method, *args, **options)
         except FileNotFoundError as error:
             if self._is_async:
                 raise explain(path, error) from None
-            await self._do(path, "makedirs", key.rpartition("/")[0], exist_ok=True)
+            await self._do(path, "makedirs", self._key(path).rpartition("/")[0], exist_ok=True)
             await self._do(path, method, *args, **options)
 
     async def _copy(self, source: str, destination: str) -> None:
         if await self.info(source) is None or await self.info(destination) is not None:
             raise Changed
-        start, end = self._key(source), self._key(destination)
+        keys = self._key(source), self._key(destination)
         try:
-            await self._write_to(destination, end, "cp_file", start, end)
+            await self._write_to(destination, "cp_file", *keys)
         except NotImplementedError:
             blob = await self.get(source)
             if blob is None:
@@ -185,7 +160,6 @@ class FsspecObjects(RemoteObjects):
             await self._put(destination, blob.content)
 
     async def _list(self, directory: str, method: str) -> list[Any]:
-        await self._check_links(directory)
         try:
             found = await self._do(directory, method, self._key(directory), detail=True)
         except _NOT_THERE:
@@ -194,7 +168,6 @@ class FsspecObjects(RemoteObjects):
         return [info for info in infos if self._path(info["name"]) != directory]
 
     async def _remove_one(self, path: str) -> None:
-        await self._check_links(path)
         try:
             await self._do(path, "rm_file", self._key(path))
         except _NOT_THERE:

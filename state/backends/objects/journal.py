@@ -8,7 +8,14 @@ import json
 import time
 from collections.abc import Sequence
 
-from langgraph_filesystem.state.backends.journal import Change, Record, verdict
+from langgraph_filesystem.state.backends.journal import (
+    Change,
+    Record,
+    changes_of,
+    parse_record,
+    split_key,
+    verdict,
+)
 from langgraph_filesystem.state.backends.objects.errors import ChangedMeanwhile
 from langgraph_filesystem.state.backends.objects.objects import Changed, Objects, gather_limited
 from langgraph_filesystem.state.backends.objects.read import CHUNK, digest_at
@@ -48,7 +55,7 @@ class ObjectJournal:
             return None
         if "tree" in record:
             return await self._recall_tree(record["tree"], record.get("to"))
-        changes = _changes(record)
+        changes = changes_of(record)
         now = [await digest_at(self._objects, one.path, self._max_size) for one in changes]
         # Most often it was the last call: the notes of later ones are many requests.
         found = verdict(changes, now) or verdict(changes, now, await self._later(once, record))
@@ -112,7 +119,7 @@ class ObjectJournal:
     async def _put(self, once: str | None, record: Record) -> None:
         if once is None:
             return
-        scope, name = _parts(once)
+        scope, name = split_key(once)
         notes, group = self._objects.notes(scope), name.partition(".")[0] + "."
         failed = await notes.put_many({f"/{name}": json.dumps(record).encode()}, overwrite=True)
         for error in failed.values():
@@ -126,33 +133,16 @@ class ObjectJournal:
             self._tidied[scope] = group
 
     async def _find(self, once: str) -> Record | None:
-        scope, name = _parts(once)
+        scope, name = split_key(once)
         blob = await self._objects.notes(scope).get(f"/{name}")
-        return None if blob is None else _loaded(blob.content)
+        return None if blob is None else parse_record(blob.content)
 
     async def _later(self, once: str, record: Record) -> list[Change]:
         """Return the changes of calls of the same message that were begun later."""
-        scope, name = _parts(once)
+        scope, name = split_key(once)
         group = f"/{name.partition('.')[0]}."
         listed = await self._objects.notes(scope).children("/")
         names = [entry.path[1:] for entry in listed.files if entry.path.startswith(group)]
         others = [await self._find(f"{scope}.{other}") for other in names if other != name]
         later = [other for other in others if other and other.get("at", 0) > record.get("at", 0)]
-        return [change for other in later for change in _changes(other)]
-
-
-def _parts(once: str) -> tuple[str, str]:
-    scope, _, name = once.partition(".")
-    return scope, name
-
-
-def _changes(record: Record) -> list[Change]:
-    return [Change(*change) for change in record.get("changes", ())]
-
-
-def _loaded(content: bytes) -> Record | None:
-    try:
-        record = json.loads(content)
-    except ValueError:  # an incomplete note counts as missing
-        return None
-    return record if isinstance(record, dict) else None
+        return [change for other in later for change in changes_of(other)]

@@ -32,8 +32,8 @@ class RemoteBackend(PublicMethods):
     replace any file.
 
     Stores of objects write a file whole. A filesystem that writes in place may leave half a file
-    when the process is killed: for a local one use `FilesystemBackend`, which follows links safely
-    too.
+    when the process is killed. For a directory of this machine use `FilesystemBackend`: a local
+    filesystem of `fsspec` is refused.
 
     Objects that stand for directories (keys that end in `/`) are not files. They can't be deleted
     through `obstore`, so a directory that was made in a console stays, empty.
@@ -74,10 +74,7 @@ def _objects(store: Any, root: str) -> Objects:
         )
     is_wrapper = hasattr(store, "fs")  # then paths are relative to the directory that it wraps
     root = root.strip("/") if is_wrapper else str(store._strip_protocol(root or "/")).rstrip("/")
-    objects = FsspecObjects(store, root)
-    if objects.is_local and not root and not is_wrapper:
-        raise ValueError("Give the directory of a local filesystem as `prefix`.")
-    return objects
+    return FsspecObjects(store, root)
 
 
 def _checked_prefix(prefix: object) -> str:

@@ -73,10 +73,17 @@ def s3_store(prefix: str | None = None, bucket: str = BUCKET, **options: Any) ->
 
 
 def disk() -> Any:
-    """Return the `fsspec` filesystem of this machine."""
+    """Return an `fsspec` filesystem with real directories, as SFTP has."""
     from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]
 
-    return LocalFileSystem()
+    class Disk(LocalFileSystem):  # type: ignore[misc]
+        protocol = "disk"
+
+        @classmethod
+        def _strip_protocol(cls, path: str) -> str:
+            return str(super()._strip_protocol(path.removeprefix("disk://")))
+
+    return Disk()
 
 
 def directory(path: Path) -> Any:
