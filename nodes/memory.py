@@ -19,11 +19,10 @@ from langgraph_filesystem.nodes.answers import valid
 from langgraph_filesystem.nodes.calls import calls_of, last_ai_message
 from langgraph_filesystem.nodes.registry import OPERATIONS, WRITE_TODOS
 from langgraph_filesystem.nodes.settings import Settings
-from langgraph_filesystem.state.backends.objects.objects import gather_limited
 from langgraph_filesystem.state.channels import StateChannel, latest
 from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, PathRefused
-from langgraph_filesystem.state.files import FileData, ThreadFiles
-from langgraph_filesystem.state.io import attempt
+from langgraph_filesystem.state.files import FileData, ThreadFiles, digest_of
+from langgraph_filesystem.state.io import attempt, gather_limited
 from langgraph_filesystem.state.langgraph_internals import read_channels
 from langgraph_filesystem.state.paths import normalize_path
 from langgraph_filesystem.state.text import PathPart, escaped
@@ -152,8 +151,8 @@ async def _head(workspace: Workspace, path: str) -> MemoryFile:
         return {"problem": "it is not text."}
     text = valid(file["content"])
     if page.next_offset is None and not page.next_column:
-        # The model knows it now, so it may edit it.
-        await workspace.mark_seen(path)
+        # The model is told this text, so it may edit the file while it holds it.
+        workspace.seen.mark(path, digest_of(text.encode()))
         return {"text": text}
     lines = text[: text.rfind("\n") + 1] or text
     return {"text": lines, "next_offset": lines.count("\n")}

@@ -16,11 +16,10 @@ from typing_extensions import TypedDict
 
 from langgraph_filesystem.nodes.memory import checked_paths, shown_error
 from langgraph_filesystem.nodes.settings import Settings
-from langgraph_filesystem.state.backends.objects.objects import gather_limited
 from langgraph_filesystem.state.channels import StateChannel, latest
 from langgraph_filesystem.state.errors import FileNotFound, FilesystemError
 from langgraph_filesystem.state.files import FileData, ThreadFiles
-from langgraph_filesystem.state.io import attempt, in_thread
+from langgraph_filesystem.state.io import attempt, gather_limited, in_thread
 from langgraph_filesystem.state.langgraph_internals import read_channels
 from langgraph_filesystem.state.paths import normalize_path
 from langgraph_filesystem.state.text import PathPart, escaped

@@ -9,7 +9,7 @@ two it is, so no function has to pass it on.
 import asyncio
 import contextlib
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from functools import partial
@@ -25,6 +25,7 @@ __all__ = (
     "call_either",
     "change_in_thread",
     "describe",
+    "gather_limited",
     "in_own_thread",
     "in_thread",
     "is_sync",
@@ -36,6 +37,8 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 _is_sync: ContextVar[bool] = ContextVar("langgraph_filesystem_is_sync", default=False)
+_MAX_REQUESTS = 16
+"""Requests in parallel: a bucket answers each in some 30 ms and allows many more."""
 _CANCEL_TIMEOUT = 30.0
 """Seconds that a cancelled run waits for a change that has begun in a thread."""
 
@@ -133,6 +136,29 @@ async def in_own_thread(function: Callable[P, R], *args: P.args, **options: P.kw
         pool.shutdown(wait=False)
 
 
+async def gather_limited(
+    work: Callable[[T], Coroutine[Any, Any, R]], items: Sequence[T]
+) -> list[R]:
+    """Do the work for all items, some at a time, and return the results in their order.
+
+    An error is raised after all have ended, so that none is left half done.
+    """
+    if len(items) <= 1:
+        return [await work(item) for item in items]
+    if _is_sync.get():
+        with ThreadPoolExecutor(min(_MAX_REQUESTS, len(items))) as pool:
+            runs = [pool.submit(copy_context().run, _run, work, item) for item in items]
+        return [run.result() for run in runs]
+    free = asyncio.Semaphore(_MAX_REQUESTS)
+
+    async def one(item: T) -> R:
+        async with free:
+            return await work(item)
+
+    results = await asyncio.gather(*map(one, items), return_exceptions=True)
+    return [_unwrapped(result) for result in results]
+
+
 async def attempt(work: Awaitable[T], *what: str) -> T | FilesystemError:
     """Return the result of some work, or the error; `what` names the work in the message.
 
@@ -171,3 +197,13 @@ def _retrieve_exception(ended: "asyncio.Future[Any]") -> None:
     """Retrieve the exception of a future that nobody awaits, or the loop would log it."""
     if not ended.cancelled():
         ended.exception()
+
+
+def _run(work: Callable[[T], Coroutine[Any, Any, R]], item: T) -> R:
+    return run_sync(work(item))
+
+
+def _unwrapped(result: R | BaseException) -> R:
+    if isinstance(result, BaseException):
+        raise result
+    return result

@@ -26,6 +26,7 @@ from langgraph_filesystem import (
     create_filesystem_agent,
     filesystem_node,
     prune,
+    read_only,
 )
 from tests.nodes.backends import Shelf
 from tests.scripted import ScriptedModel, answers, call, says
@@ -81,6 +82,15 @@ def test_the_section_shows_each_file_in_its_fence_and_names_what_is_not_there() 
 
 def broken(runtime: Any) -> NoReturn:
     raise ConnectionError("the backend is down")
+
+
+@pytest.mark.parametrize("rules", [[], [read_only("/memories/")]])
+def test_it_is_told_to_write_only_what_it_may(rules: Any) -> None:
+    model = ScriptedModel()
+    agent = create_filesystem_agent(model, memory=[PATH], permissions=rules)
+    agent.invoke(go(AGENTS="hello"))
+    assert "hello" in told(model)
+    assert ("`edit_file` or `write_file`" in told(model)) is (not rules)
 
 
 def test_a_reader_is_not_told_to_write() -> None:
@@ -145,8 +155,13 @@ async def test_what_the_agent_keeps_it_is_told_in_the_next_turn_and_run(
     model.script.clear()
     await invoke(mode, agent, GO, THREAD)
     assert "I like milk." in told(model)
-    await invoke(mode, agent, GO, {"configurable": {"thread_id": "2"}})
-    assert ("I like milk." in told(model)) is (place != "state")
+    # It was told the text, so it need not read the file before it edits it.
+    edit = call("edit_file", file_path=PATH, old_string="milk", new_string="water")
+    model.script.append(says(edit))
+    state = await invoke(mode, agent, GO, {"configurable": {"thread_id": "2"}})
+    lasts = place != "state"
+    assert ("I like milk." in told(model, -2), "I like water." in told(model)) == (lasts, lasts)
+    assert answers(state)[-1].status == ("success" if lasts else "error")
 
 
 @MODES
@@ -167,7 +182,6 @@ async def test_changes_that_are_no_file_operation_are_told_too(mode: str, tmp_pa
     state = agent.invoke(GO) if mode == "sync" else await agent.ainvoke(GO)
     assert "from a command" in told(model, 1)
     assert "from a tool" in told(model, 2)
-    # It was told the text, so it need not read the file before it edits it.
     assert answers(state)[-1].status == "success"
     assert "from a person" in told(model, 3)
 

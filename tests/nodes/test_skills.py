@@ -257,6 +257,23 @@ async def test_an_agent_inside_another_graph_has_skills(mode: str) -> None:
     assert "skills" not in state
 
 
+@MODES
+async def test_a_subagent_has_skills_of_its_own(mode: str) -> None:
+    helper, model = ScriptedModel(), ScriptedModel()
+    model.script.append(says(call("task", description="help", subagent_type="helper")))
+    spec = {
+        "name": "helper",
+        "description": "Helps.",
+        "system_prompt": "Help.",
+        "model": helper,
+        "skills": ["/two/"],
+    }
+    agent = create_filesystem_agent(model, skills=["/one/"], subagents=[spec])
+    files = {f"/{place}/{place}/SKILL.md": skill(place) for place in ("one", "two")}
+    await invoke(mode, agent, {**GO, "files": files})
+    assert [names(told(one)) for one in (model, helper)] == [["one"], ["two"]]
+
+
 def test_a_run_that_may_not_read_is_offered_none() -> None:
     model = ScriptedModel()
     agent = create_filesystem_agent(model, skills=["/skills"], context_schema=Choices)

@@ -62,7 +62,8 @@ async def test_files_can_be_edited_in_the_state(client: LangGraphClient) -> None
     schemas: Any = await client.assistants.get_schemas(await assistant(client))
     state = schemas["state_schema"]
     # What the agent knows and plans is shown; what LangGraph keeps for itself is not.
-    assert set(state["properties"]) == {"messages", "files", "seen", "routes", "todos"}
+    channels = {"messages", "files", "seen", "routes", "memory", "todos"}
+    assert set(state["properties"]) == channels
     assert_typed_files(state)
 
 

@@ -16,6 +16,7 @@ from langgraph_filesystem.state.io import (
     awaiting,
     call_either,
     change_in_thread,
+    gather_limited,
     in_own_thread,
     in_thread,
     is_sync,
@@ -214,3 +215,29 @@ async def test_an_attempt_returns_a_result_as_it_is() -> None:
         return 5
 
     assert await attempt(work(), "add") == 5
+
+
+# Many requests at once
+
+
+async def test_results_come_in_order_and_errors_after_all_have_ended() -> None:
+    done: list[int] = []
+
+    async def work(number: int) -> int:
+        await asyncio.sleep(0.001 * (20 - number))
+        if number == 0:
+            raise KeyError("first")
+        done.append(number)
+        return number
+
+    with pytest.raises(KeyError, match="first"):
+        await gather_limited(work, range(20))
+    assert sorted(done) == list(range(1, 20))
+    assert await gather_limited(work, range(1, 20)) == list(range(1, 20))
+
+
+def test_a_sync_run_gathers_in_threads() -> None:
+    async def work(number: int) -> int:
+        return number * 2
+
+    assert run_sync(gather_limited(work, range(40))) == [number * 2 for number in range(40)]

@@ -28,7 +28,6 @@ from langgraph_filesystem.state.backends.objects.objects import (
     Entry,
     Listing,
     Objects,
-    gather_limited,
 )
 from langgraph_filesystem.state.backends.objects.read import (
     Pages,
@@ -61,7 +60,7 @@ from langgraph_filesystem.state.errors import (
 )
 from langgraph_filesystem.state.files import digest_of
 from langgraph_filesystem.state.globs import compile_glob
-from langgraph_filesystem.state.io import in_thread, is_sync
+from langgraph_filesystem.state.io import gather_limited, in_thread, is_sync
 from langgraph_filesystem.state.paths import is_within, normalize_path
 from langgraph_filesystem.state.text import PathPart, join_notes
 

@@ -17,10 +17,9 @@ from langgraph_filesystem.state.backends.objects.objects import (
     Changed,
     Entry,
     Listing,
-    gather_limited,
 )
 from langgraph_filesystem.state.backends.objects.remote_objects import RESERVED, RemoteObjects
-from langgraph_filesystem.state.io import call_either, change_in_thread, in_thread
+from langgraph_filesystem.state.io import call_either, change_in_thread, gather_limited, in_thread
 from langgraph_filesystem.state.paths import ancestors
 
 __all__ = ("FsspecObjects",)

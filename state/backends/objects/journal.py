@@ -17,10 +17,11 @@ from langgraph_filesystem.state.backends.journal import (
     verdict,
 )
 from langgraph_filesystem.state.backends.objects.errors import ChangedMeanwhile
-from langgraph_filesystem.state.backends.objects.objects import Changed, Objects, gather_limited
+from langgraph_filesystem.state.backends.objects.objects import Changed, Objects
 from langgraph_filesystem.state.backends.objects.read import CHUNK, digest_at
 from langgraph_filesystem.state.backends.protocol import Outcome
 from langgraph_filesystem.state.errors import BackendFailed
+from langgraph_filesystem.state.io import gather_limited
 from langgraph_filesystem.state.text import PathPart
 
 __all__ = ("ObjectJournal",)

@@ -7,24 +7,14 @@ A directory exists as long as there is a file below it. Methods are `async` and 
 async runs at once, see `state/io.py`.
 """
 
-import asyncio
-from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from langgraph_filesystem.state.errors import FilesystemError, IsDirectory, NotDirectory
-from langgraph_filesystem.state.io import is_sync, run_sync
 from langgraph_filesystem.state.paths import ancestors
 
-__all__ = ("Blob", "Changed", "Entry", "Listing", "Objects", "Survey", "gather_limited")
-
-T = TypeVar("T")
-R = TypeVar("R")
-
-_MAX_REQUESTS = 16
-"""Requests in parallel: a bucket answers each in some 30 ms and allows many more."""
+__all__ = ("Blob", "Changed", "Entry", "Listing", "Objects", "Survey")
 
 
 class Changed(Exception):
@@ -151,36 +141,3 @@ class Objects(Protocol):
 
     async def survey(self, paths: Sequence[str]) -> Survey:
         """Say what is at paths before files are written there."""
-
-
-async def gather_limited(
-    work: Callable[[T], Coroutine[Any, Any, R]], items: Sequence[T]
-) -> list[R]:
-    """Do the work for all items, some at a time, and return the results in their order.
-
-    An error is raised after all have ended, so that none is left half done.
-    """
-    if len(items) <= 1:
-        return [await work(item) for item in items]
-    if is_sync():
-        with ThreadPoolExecutor(min(_MAX_REQUESTS, len(items))) as pool:
-            runs = [pool.submit(copy_context().run, _run, work, item) for item in items]
-        return [run.result() for run in runs]
-    free = asyncio.Semaphore(_MAX_REQUESTS)
-
-    async def one(item: T) -> R:
-        async with free:
-            return await work(item)
-
-    results = await asyncio.gather(*map(one, items), return_exceptions=True)
-    return [_unwrapped(result) for result in results]
-
-
-def _run(work: Callable[[T], Coroutine[Any, Any, R]], item: T) -> R:
-    return run_sync(work(item))
-
-
-def _unwrapped(result: R | BaseException) -> R:
-    if isinstance(result, BaseException):
-        raise result
-    return result

@@ -16,10 +16,9 @@ from langgraph_filesystem.state.backends.objects.objects import (
     Changed,
     Entry,
     Listing,
-    gather_limited,
 )
 from langgraph_filesystem.state.backends.objects.remote_objects import RESERVED, RemoteObjects
-from langgraph_filesystem.state.io import call_either
+from langgraph_filesystem.state.io import call_either, gather_limited
 
 __all__ = ("ObstoreObjects",)
 

@@ -13,9 +13,9 @@ from langgraph_filesystem.state.backends.objects.objects import (
     Listing,
     Objects,
     Survey,
-    gather_limited,
 )
 from langgraph_filesystem.state.errors import FileExists, FilesystemError, PathRefused
+from langgraph_filesystem.state.io import gather_limited
 from langgraph_filesystem.state.paths import ancestors, is_within, normalize_path
 
 __all__ = ("RESERVED", "RemoteObjects")

@@ -12,7 +12,7 @@ from obstore.store import MemoryStore
 
 from langgraph_filesystem.state.backends.file_store import Query
 from langgraph_filesystem.state.backends.objects.backend import ObjectStore
-from langgraph_filesystem.state.backends.objects.objects import Blob, Listing, gather_limited
+from langgraph_filesystem.state.backends.objects.objects import Blob, Listing
 from langgraph_filesystem.state.backends.objects.obstore import ObstoreObjects
 from langgraph_filesystem.state.backends.objects.read import CHUNK
 from langgraph_filesystem.state.backends.protocol import ReadResult
@@ -392,29 +392,3 @@ async def test_a_move_does_not_replace_a_file_that_came_meanwhile() -> None:
     with pytest.raises(BackendFailed, match="/a: another writer"):
         await store.move("/a", "/b")
     assert await held(store) == {"/a": b"ours", "/b": b"theirs"}
-
-
-# Many requests at once
-
-
-async def test_results_come_in_order_and_errors_after_all_have_ended() -> None:
-    done: list[int] = []
-
-    async def work(number: int) -> int:
-        await asyncio.sleep(0.001 * (20 - number))
-        if number == 0:
-            raise KeyError("first")
-        done.append(number)
-        return number
-
-    with pytest.raises(KeyError, match="first"):
-        await gather_limited(work, range(20))
-    assert sorted(done) == list(range(1, 20))
-    assert await gather_limited(work, range(1, 20)) == list(range(1, 20))
-
-
-def test_a_sync_run_gathers_in_threads() -> None:
-    async def work(number: int) -> int:
-        return number * 2
-
-    assert run_sync(gather_limited(work, range(40))) == [number * 2 for number in range(40)]
