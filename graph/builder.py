@@ -25,6 +25,7 @@ from langgraph_filesystem.nodes.router import RouterInput, dispatch_edge, router
 from langgraph_filesystem.nodes.settings import Settings, TokenCounter
 from langgraph_filesystem.nodes.tools import describes_function, tools_node
 from langgraph_filesystem.state.schema import Conversation, missing_channels
+from langgraph_filesystem.state.workspace.access import check_commands
 from langgraph_filesystem.state.workspace.mounts import Mountable, Mounts
 from langgraph_filesystem.state.workspace.permissions import FilesystemPermission, Permissions
 
@@ -225,7 +226,7 @@ def add_nodes(
     end: str,
 ) -> StateGraph[Any, Any, Any, Any]:
     """Add the nodes and every edge between them."""
-    _check(builder, operations, tools)
+    _check(builder, operations, tools, settings)
     names = [item.name for item in tools]
     builder.add_node(
         "router",
@@ -268,7 +269,10 @@ def _check(
     builder: StateGraph[Any, Any, Any, Any],
     operations: Mapping[str, Operation],
     tools: Sequence[BaseTool],
+    settings: Settings,
 ) -> None:
     check_schema(builder.state_schema)
+    if "execute" in operations:
+        check_commands(settings.permissions, settings.mounts)
     if taken := [item.name for item in tools if item.name in operations]:
         raise ValueError(f"Tools have the names of operations: {', '.join(taken)}.")

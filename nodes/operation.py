@@ -18,6 +18,7 @@ from langgraph_filesystem.state.files import ThreadFiles
 from langgraph_filesystem.state.io import attempt
 from langgraph_filesystem.state.langgraph_internals import read_channels
 from langgraph_filesystem.state.text import PathPart
+from langgraph_filesystem.state.workspace.permissions import Permissions
 from langgraph_filesystem.state.workspace.seen import Seen
 from langgraph_filesystem.state.workspace.workspace import Limits, Workspace
 
@@ -35,7 +36,10 @@ def operation_node(operation: Operation, built: Settings) -> Node:
         state = read_channels(config, "messages", "files", "seen")
         once = Once(config)
         files = ThreadFiles(state.get("files") or {})
-        workspace = open_workspace(settings, runtime, files, state.get("seen"), once)
+        rules = settings.permissions
+        workspace = open_workspace(
+            settings, runtime, files, state.get("seen"), once, permissions=rules
+        )
         answers: list[ToolMessage] = []
         update: dict[str, Any] = {}
         for call in calls_of_task(task, state["messages"]):
@@ -63,8 +67,13 @@ def open_workspace(
     files: ThreadFiles,
     seen: Mapping[str, str] | None,
     once: Once,
+    *,
+    permissions: Permissions | None = None,
 ) -> Workspace:
-    """Return the workspace of one run of a node over the channels that it has read."""
+    """Return the workspace of one run of a node over the channels that it has read.
+
+    What the graph does by itself is not bound by rules, so it gives no permissions.
+    """
     return Workspace(
         settings.mounts,
         files,
@@ -72,7 +81,7 @@ def open_workspace(
         seen=Seen(seen or {}, required=settings.read_before_edit),
         limits=Limits(settings.budget, settings.max_execute_timeout),
         before_effect=once.ready,
-        permissions=settings.permissions,
+        permissions=permissions,
     )
 
 

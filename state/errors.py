@@ -8,6 +8,7 @@ FilesystemError
 ├── IsDirectory
 ├── NotDirectory
 ├── PermissionDenied
+│   └── DeniedByRule
 ├── NotText
 ├── FileTooLarge
 ├── OffsetPastEnd
@@ -36,6 +37,7 @@ __all__ = (
     "BackendFailed",
     "ColumnPastEnd",
     "CommandStarted",
+    "DeniedByRule",
     "FileExists",
     "FileNotFound",
     "FileTooLarge",
@@ -145,6 +147,15 @@ class PermissionDenied(FilesystemError):
             PathPart(path),
             f": permission denied, the host does not allow {what}. Choose another path, or ask "
             "for permission.",
+        )
+
+
+class DeniedByRule(PermissionDenied):
+    """A rule of the agent does not allow it. The message does not say whether anything exists."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        FilesystemError.__init__(
+            self, PathPart(path), f": {reason} Choose another path, or ask for permission."
         )
 
 

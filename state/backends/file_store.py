@@ -29,22 +29,29 @@ from langgraph_filesystem.state.backends.protocol import (
 )
 from langgraph_filesystem.state.errors import FilesystemError, Unsupported
 from langgraph_filesystem.state.files import ThreadFiles, digest_of
-from langgraph_filesystem.state.paths import normalize_path
+from langgraph_filesystem.state.paths import ancestors, is_within, normalize_path
 from langgraph_filesystem.state.text import Rename
 
 __all__ = (
+    "Access",
     "Capabilities",
+    "Confinement",
     "FileStore",
     "Inventory",
     "Kind",
     "MountContext",
     "OnOutput",
     "Query",
+    "Skip",
     "batches",
 )
 
 Kind: TypeAlias = Literal["file", "directory"]
 OnOutput: TypeAlias = Callable[[str], None]
+Access: TypeAlias = Literal["full", "read-only", "none"]
+Skip: TypeAlias = Callable[[str], bool]
+"""Says which paths a search leaves out. A path that ends in `/` stands for a directory with
+everything in it."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,10 @@ class Capabilities:
     """It takes `once`, and after a crash `recall` returns what is known of a call."""
     command_root: str | None = None
     """Where commands find `/` of the store; `None` if it runs none, or does not say."""
+    confines: bool = False
+    """Commands can be kept from files: `execute` takes a `Confinement`."""
+    on_machine: bool = False
+    """Its files are on a machine, perhaps one where commands of another store run."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +90,15 @@ class Query:
     def is_literal(self) -> bool:
         """Whether exactly the characters of the pattern are searched for."""
         return not (self.regex or self.ignore_case)
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """What a command may do with the files of its store."""
+
+    access: Callable[[str], Access]
+    may_differ_below: Callable[[str], bool]
+    """Whether something below a directory may have another access than the directory."""
 
 
 @dataclass
@@ -137,6 +157,13 @@ class FileStore(ABC):
     async def kind(self, path: str) -> Kind | None:
         """Return what is at a path, links followed; `None` where nothing is."""
 
+    async def resolve(self, path: str) -> list[str]:
+        """Return the links that a path goes by, and at last the real path that it leads to.
+
+        What does not exist has the path that it would get. Most stores have no links.
+        """
+        return [path]
+
     @abstractmethod
     async def ls(self, path: str) -> LsResult:
         """List what is directly below a directory."""
@@ -180,14 +207,25 @@ class FileStore(ABC):
         """Rename a file or a directory within the store, to where nothing is."""
 
     @abstractmethod
-    async def glob(self, pattern: str, path: str | None = None) -> GlobResult:
-        """Find files at or below a directory by a pattern."""
+    async def glob(
+        self, pattern: str, path: str | None = None, *, skips: Skip | None = None
+    ) -> GlobResult:
+        """Find files at or below a directory by a pattern, except some.
+
+        A store that can't leave files out while it searches may ignore `skips`, as in `grep`: the
+        caller leaves them out of the result.
+        """
 
     @abstractmethod
     async def grep(
-        self, query: Query, path: str | None = None, glob: str | None = None
+        self,
+        query: Query,
+        path: str | None = None,
+        glob: str | None = None,
+        *,
+        skips: Skip | None = None,
     ) -> GrepResult:
-        """Search the text files at or below a path."""
+        """Search the text files at or below a path, except some."""
 
     @abstractmethod
     async def digest(self, file_path: str) -> str | None:
@@ -196,6 +234,18 @@ class FileStore(ABC):
     @abstractmethod
     async def inventory(self, path: str) -> Inventory:
         """Return every file at or below a path; raise if another mount can't hold one of them."""
+
+    async def tree(self, path: str) -> list[FileInfo]:
+        """Return all entries below a directory: files, directories and links."""
+        files = (await self.inventory(path)).files
+        below = [info for info in files if info["path"] != path]
+        above = {
+            one
+            for info in below
+            for one in ancestors(info["path"])
+            if one != path and is_within(one, path)
+        }
+        return [*below, *(FileInfo(path=one, is_dir=True) for one in sorted(above))]
 
     @abstractmethod
     async def fetch(self, paths: Sequence[str]) -> list[bytes | FilesystemError]:
@@ -261,6 +311,7 @@ class FileStore(ABC):
         timeout: int | None = None,
         on_output: OnOutput | None = None,
         once: str | None = None,
+        confinement: Confinement | None = None,
     ) -> ExecuteResponse:
-        """Run a command, if the store can."""
+        """Run a command, if the store can, and keep it from files where the store `confines`."""
         raise Unsupported("Commands can't be run here. Use the file operations.")

@@ -8,18 +8,20 @@ import base64
 import contextlib
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar, cast
 
 from langgraph_filesystem.state.backends.file_store import (
     Capabilities,
+    Confinement,
     FileStore,
     Inventory,
     Kind,
     MountContext,
     OnOutput,
     Query,
+    Skip,
 )
 from langgraph_filesystem.state.backends.foreign_calls import ForeignCalls
 from langgraph_filesystem.state.backends.protocol import (
@@ -86,6 +88,7 @@ class ForeignBackend(FileStore):
             executes=executes,
             journals=calls.has("recall"),
             command_root=calls.hidden_root or "/" if executes and calls.directory else None,
+            on_machine=True,
         )
 
     # Files and directories
@@ -189,19 +192,31 @@ class ForeignBackend(FileStore):
         if path != "/":
             entries = (await self._list(_parent(path))).entries or ()
             found.files = [e for e in entries if e["path"] == path and not e.get("is_dir")]
-        directories = [] if found.files else [path]
+        if not found.files:
+            async for entries in self._levels(path):
+                found.empty += not entries
+                found.files += [entry for entry in entries if not entry.get("is_dir")]
+        return found
+
+    async def tree(self, path: str) -> list[FileInfo]:
+        """Return all entries below a directory."""
+        if await self.kind(path) != "directory":
+            return []
+        return [entry async for entries in self._levels(path) for entry in entries]
+
+    async def _levels(self, path: str) -> AsyncIterator[list[FileInfo]]:
+        """Yield the entries of a directory, and of each one below it."""
+        directories = [path]
         for directory in directories:
             entries = await self._all_entries(directory)
-            found.empty += not entries
-            found.files += [entry for entry in entries if not entry.get("is_dir")]
+            yield entries
             directories += [entry["path"] for entry in entries if entry.get("is_dir")]
             if len(directories) > _MAX_DIRECTORIES:
                 raise BackendFailed(
                     PathPart(path),
-                    f": has more than {_MAX_DIRECTORIES:,} directories, too many for one move. "
-                    "Move parts of it.",
+                    f": has more than {_MAX_DIRECTORIES:,} directories, too many for one call. "
+                    "Move or delete parts of it.",
                 )
-        return found
 
     async def fetch(self, paths: Sequence[str]) -> list[bytes | FilesystemError]:
         """Return the bytes of each file, by `download_files` or else by `read`."""
@@ -251,6 +266,7 @@ class ForeignBackend(FileStore):
         timeout: int | None = None,
         on_output: OnOutput | None = None,
         once: str | None = None,
+        confinement: Confinement | None = None,
     ) -> ExecuteResponse:
         """Run a command, unless it may already have run before a crash."""
         if once and not self.capabilities.journals and not self._calls.takes("execute", "once"):
@@ -272,7 +288,9 @@ class ForeignBackend(FileStore):
 
     # Searches
 
-    async def glob(self, pattern: str, path: str | None = None) -> GlobResult:
+    async def glob(
+        self, pattern: str, path: str | None = None, *, skips: Skip | None = None
+    ) -> GlobResult:
         """Find files below a directory by a pattern."""
         start = path or "/"
         try:
@@ -288,7 +306,12 @@ class ForeignBackend(FileStore):
         return result
 
     async def grep(
-        self, query: Query, path: str | None = None, glob: str | None = None
+        self,
+        query: Query,
+        path: str | None = None,
+        glob: str | None = None,
+        *,
+        skips: Skip | None = None,
     ) -> GrepResult:
         """Search text files: in the backend, or here if it can't do this search."""
         needed = {"regex": query.regex, "ignore_case": query.ignore_case}
@@ -297,7 +320,7 @@ class ForeignBackend(FileStore):
         if self._calls.takes("grep", *(name for name, is_needed in needed.items() if is_needed)):
             with contextlib.suppress(Unsupported):
                 return await self._grep_there(query, start, glob)
-        return await self._grep_here(query, start, glob)
+        return await self._grep_here(query, start, glob, skips)
 
     async def _grep_there(self, query: Query, start: str, glob: str | None) -> GrepResult:
         options = asdict(query)
@@ -309,10 +332,13 @@ class ForeignBackend(FileStore):
         result.counts = dict(result.counts or Counter(match["path"] for match in found))
         return limit_matches(result, query.max_count)
 
-    async def _grep_here(self, query: Query, start: str, glob: str | None) -> GrepResult:
+    async def _grep_here(
+        self, query: Query, start: str, glob: str | None, skips: Skip | None
+    ) -> GrepResult:
+        files = await self._candidates(query, start, glob)
         return await search_fetched(
             self.fetch,
-            await self._candidates(query, start, glob),
+            [info for info in files if skips is None or not skips(info["path"])],
             query,
             max_size=_MAX_SEARCHED,
             seconds=self._search_seconds,
@@ -350,7 +376,7 @@ class ForeignBackend(FileStore):
     async def _all_entries(self, directory: str) -> list[FileInfo]:
         result = await self.ls(directory)
         if result.note:
-            reason = ": was not moved, because not all of it could be listed: "
+            reason = ": was left as it is, because not all of it could be listed: "
             raise BackendFailed(PathPart(directory), reason, result.note)
         return result.entries or []
 

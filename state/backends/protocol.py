@@ -53,6 +53,7 @@ class FileInfo(TypedDict):
 
     path: str
     is_dir: NotRequired[bool]
+    is_link: NotRequired[bool]
     size: NotRequired[int]
     modified_at: NotRequired[str]
 

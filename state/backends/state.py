@@ -10,6 +10,7 @@ from langgraph_filesystem.state.backends.file_store import (
     Kind,
     MountContext,
     Query,
+    Skip,
 )
 from langgraph_filesystem.state.backends.protocol import (
     DeleteResult,
@@ -178,7 +179,9 @@ class StateStore(FileStore):
         self._change(update)
         return MoveResult(path=destination, files=len(keys))
 
-    async def glob(self, pattern: str, path: str | None = None) -> GlobResult:
+    async def glob(
+        self, pattern: str, path: str | None = None, *, skips: Skip | None = None
+    ) -> GlobResult:
         """Find files below a directory by a pattern."""
         matches = compile_glob(pattern)
         self._check_directory(path or "/")
@@ -188,10 +191,19 @@ class StateStore(FileStore):
         return GlobResult(matches=[self._info(key) for key in keys if matches(key[skip:])])
 
     async def grep(
-        self, query: Query, path: str | None = None, glob: str | None = None
+        self,
+        query: Query,
+        path: str | None = None,
+        glob: str | None = None,
+        *,
+        skips: Skip | None = None,
     ) -> GrepResult:
         """Search the text files below a directory, or one file."""
-        texts = list(self._texts(path or "/", glob, query))
+        texts = [
+            (path, text)
+            for path, text in self._texts(path or "/", glob, query)
+            if skips is None or not skips(path)
+        ]
         is_quick = not query.regex and sum(len(text) for _, text in texts) < _QUICKLY_SEARCHED
         return search(texts, query) if is_quick else await in_thread(search, texts, query)
 

@@ -5,11 +5,11 @@ others found; if all fail, it is an error.
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from langgraph_filesystem.state.backends.file_store import Query
+from langgraph_filesystem.state.backends.file_store import Query, Skip
 from langgraph_filesystem.state.backends.protocol import (
     FileInfo,
     GlobResult,
@@ -22,6 +22,7 @@ from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, Not
 from langgraph_filesystem.state.globs import Glob
 from langgraph_filesystem.state.io import attempt
 from langgraph_filesystem.state.text import Note, PathPart, join_notes, split_notes
+from langgraph_filesystem.state.workspace.access import LEFT_OUT, Scope
 
 if TYPE_CHECKING:
     from langgraph_filesystem.state.workspace.mounts import Mount
@@ -34,36 +35,38 @@ R = TypeVar("R", LsResult, GlobResult, GrepResult)
 
 async def list_directory(workspace: "Workspace", path: str) -> LsResult:
     """Return what is directly below a directory, with the mount points there."""
-    answers = _Answers(workspace, "ls")
-    path = await workspace.resolve(path)
+    scope, path = await workspace.scope("ls", path)
+    answers = _Answers(workspace, scope, path)
     answer = await answers.ask(path, lambda place: place.store.ls(place.inner))
     points = _mount_points(workspace, path)
     note = answers.note(is_enough=bool(points))
-    if answer is None:
-        return LsResult(entries=points, note=note)
     hidden = {info["path"] for info in points}
+    shown = [info for info in points if not scope.excludes(info["path"])]
+    if answer is None:
+        return LsResult(entries=shown, note=note)
     place, result = answer
-    entries = [_named(place, info) for info in result.entries or ()]
-    shown = [info for info in entries if info["path"].rstrip("/") not in hidden]
-    return LsResult(entries=[*shown, *points], note=note)
+    entries = [_named(place, info) for info in await _admitted(scope, place, result.entries)]
+    shown = [*(info for info in entries if info["path"].rstrip("/") not in hidden), *shown]
+    return LsResult(entries=shown, note=note)
 
 
 async def find_files(workspace: "Workspace", pattern: str, path: str) -> GlobResult:
     """Return the files that match in every mount at or below a path."""
-    path = await workspace.resolve(path)
+    scope, path = await workspace.scope("glob", path)
     part = _Parts(pattern, path)
-    answers = _Answers(workspace, "glob")
+    answers = _Answers(workspace, scope, path)
     found: list[FileInfo] = []
     total = GlobResult(matches=found)
 
     async def ask(place: "Place") -> GlobResult:
-        result = await place.store.glob(part.of(place.path) or "*", place.inner)
+        skips = await scope.skips(place)
+        result = await place.store.glob(part.of(place.path) or "*", place.inner, skips=skips)
         if result.truncated and not result.note:
             result.note = "The list is not complete."
         return result
 
     async for place, result in answers.ask_all(path, ask, part.may_hold):
-        for info in result.matches or ():
+        for info in await _admitted(scope, place, result.matches):
             named = _named(place, info)
             if part.keeps(place, named["path"]) and _is_visible(workspace, place, named["path"]):
                 found.append(named)
@@ -76,21 +79,25 @@ async def find_lines(
     workspace: "Workspace", query: Query, path: str, glob: str | None
 ) -> GrepResult:
     """Return the lines that match in every mount at or below a path."""
-    path = await workspace.resolve(path)
+    scope, path = await workspace.scope("grep", path)
     part = _Parts(glob or None, path)
-    answers = _Answers(workspace, "grep")
+    answers = _Answers(workspace, scope, path)
     total = GrepResult(matches=[], counts={})
 
     async def ask(place: "Place") -> GrepResult:
+        skips = await scope.skips(place)
         # Matches that are left out below must not use up the limit.
-        is_whole = part.is_exact(place) and not workspace.mounts.below(place.path)
+        is_whole = part.is_exact(place) and not workspace.mounts.below(place.path) and not skips
         one = query if is_whole else replace(query, max_count=None)
-        return await place.store.grep(one, place.inner, part.of(place.path))
+        return await place.store.grep(one, place.inner, part.of(place.path), skips=skips)
 
     async for place, result in answers.ask_all(path, ask, part.may_hold):
+        skips = await scope.skips(place)
 
-        def keeps(found: str, place: "Place" = place) -> bool:
-            return part.keeps(place, found) and _is_visible(workspace, place, found)
+        def keeps(inner: str, place: "Place" = place, skips: Skip | None = skips) -> bool:
+            found = place.mount.outer(inner)
+            is_match = part.keeps(place, found) and _is_visible(workspace, place, found)
+            return is_match and not (skips and skips(inner))
 
         _add_matches(total, result, place, keeps)
     # Each mount was asked for as many lines, or for all.
@@ -140,12 +147,14 @@ class _Parts:
 class _Answers:
     """What the mounts answered, their notes, and which of them failed."""
 
-    def __init__(self, workspace: "Workspace", operation: str) -> None:
+    def __init__(self, workspace: "Workspace", scope: Scope, path: str) -> None:
         self._workspace = workspace
-        self._operation = operation
+        self._scope = scope
+        self._path = path
         self._notes: list[Note] = []
         self._failed: list[FilesystemError] = []
         self._succeeded = False
+        self._may_leave_out = scope.may_exclude_below(path)
 
     async def ask_all(
         self, path: str, ask: Callable[["Place"], Awaitable[R]], is_asked: Callable[[str], bool]
@@ -168,10 +177,10 @@ class _Answers:
         One that has no directory there has not failed if others are mounted below: it is a
         directory because of them.
         """
-        asked = await attempt(self._asked(path, ask), self._operation, " ", PathPart(path))
+        asked = await attempt(self._asked(path, ask), self._scope.operation, " ", PathPart(path))
         if isinstance(asked, FilesystemError):
             is_missing = isinstance(asked, FileNotFound | NotDirectory)
-            if not (is_missing and self._below(path)):
+            if not (is_missing and self._below(path)) and not self._scope.excludes(path):
                 self._failed.append(asked)
                 self._notes.append(self._about(path, asked.message))
             return None
@@ -185,10 +194,14 @@ class _Answers:
         """Return all notes as one; raise if every mount failed, unless there is something else."""
         if self._failed and not self._succeeded and not is_enough:
             raise self._failed[0]
-        return join_notes("\n", self._notes)
+        left_out = [LEFT_OUT] if self._may_leave_out else []
+        return join_notes("\n", [*self._scope.shown(self._notes), *left_out])
 
     async def _asked(self, path: str, ask: Callable[["Place"], Awaitable[R]]) -> tuple["Place", R]:
         place = await self._workspace.place(path)
+        if path == self._path:
+            await self._scope.check(place)
+        self._may_leave_out = self._may_leave_out or await self._scope.may_exclude(place)
         with place.renaming():
             return place, await ask(place)
 
@@ -210,6 +223,19 @@ def _mount_points(workspace: "Workspace", path: str) -> list[FileInfo]:
     return [FileInfo(path=start + name, is_dir=True) for name in sorted(names)]
 
 
+async def _admitted(
+    scope: Scope, place: "Place", infos: Iterable[FileInfo] | None
+) -> list[FileInfo]:
+    """Return the entries that no rule leaves out."""
+    skips = await scope.skips(place)
+    return [
+        info
+        for info in infos or ()
+        if not (skips and skips(info["path"].rstrip("/")))
+        and not await scope.excludes_link(place, info)
+    ]
+
+
 def _is_visible(workspace: "Workspace", place: "Place", path: str) -> bool:
     """Say whether no other mount hides a path of this one."""
     mounts = workspace.mounts
@@ -223,9 +249,8 @@ def _add_matches(
     assert total.counts is not None
     counts = found.counts or Counter(match["path"] for match in found.matches or ())
     for inner, count in counts.items():
-        path = place.mount.outer(inner)
-        if keeps(path):
-            total.counts[path] = count
+        if keeps(inner):
+            total.counts[place.mount.outer(inner)] = count
     for match in found.matches or ():
         path = place.mount.outer(match["path"])
         if path in total.counts:

@@ -219,7 +219,7 @@ def open_store(backend: Any, context: MountContext) -> FileStore:
     for name in names:
         setattr(store, name, getattr(wrapped, name))
     if "execute" in names:
-        store.capabilities = replace(store.capabilities, executes=True)
+        store.capabilities = replace(store.capabilities, executes=True, confines=False)
     return store
 
 

@@ -1,9 +1,9 @@
 """`Workspace`: every mount under its path. The one object that an operation works on.
 
-A call goes through the same steps whatever it does: the path is resolved to a mount, a change is
-checked against what the agent has seen, an effect outside the state gets the key of its call, and
-the store of the mount does the work. Errors and notes come back with the paths that the model
-knows.
+A call goes through the same steps whatever it does: the path is resolved to a mount and checked
+against the rules, a change is checked against what the agent has seen, an effect outside the state
+gets the key of its call, and the store of the mount does the work. Errors and notes come back with
+the paths that the model knows.
 """
 
 import contextlib
@@ -15,17 +15,20 @@ from typing import Any, NamedTuple
 
 from langgraph_filesystem.state.backends.file_store import (
     Capabilities,
+    Confinement,
     FileStore,
     Inventory,
     Kind,
     MountContext,
     OnOutput,
     Query,
+    Skip,
 )
 from langgraph_filesystem.state.backends.protocol import (
     DeleteResult,
     EditResult,
     ExecuteResponse,
+    FileInfo,
     GlobResult,
     GrepResult,
     LsResult,
@@ -45,6 +48,7 @@ from langgraph_filesystem.state.files import CONFLICTS, ThreadFiles
 from langgraph_filesystem.state.io import attempt
 from langgraph_filesystem.state.paths import is_within, normalize_path
 from langgraph_filesystem.state.text import Note, PathPart
+from langgraph_filesystem.state.workspace.access import Scope, confine
 from langgraph_filesystem.state.workspace.lookup import find_files, find_lines, list_directory
 from langgraph_filesystem.state.workspace.mounts import Mount, Mounts, open_store
 from langgraph_filesystem.state.workspace.moving import move
@@ -111,6 +115,7 @@ class Workspace(FileStore):
     ) -> None:
         self._above = prefix.rstrip("/")
         self.mounts = mounts.with_conflicts if self._hides_conflicts(mounts, files) else mounts
+        self._configured = mounts
         self.files = files
         self.seen = seen or Seen()
         self.limits = limits or Limits()
@@ -135,18 +140,48 @@ class Workspace(FileStore):
 
     # Paths
 
-    async def locate(self, path: str) -> Place:
-        """Return the place of a path, which may be one that a command printed."""
-        return await self.place(await self.resolve(path))
+    async def locate(self, path: str, operation: str | None = None) -> Place:
+        """Return the place of a path, which may be one that a command printed.
 
-    async def locate_file(self, path: str) -> Place:
+        With an operation, raise if a rule denies it there.
+        """
+        if operation is None:
+            return await self.place(await self.resolve_alias(path))
+        return (await self._admit(operation, path))[1]
+
+    async def locate_file(self, path: str, operation: str) -> Place:
         """Return the place of a path that should be a file."""
-        place = await self.locate(path)
+        place = await self.locate(path, operation)
         if place.inner == "/" or place.path in self.mounts.directories:
             raise IsDirectory(place.path)
         return place
 
-    async def resolve(self, path: str) -> str:
+    async def _admit(self, operation: str, path: str) -> tuple[Scope, Place]:
+        """Return the place of a path, and what a call that names it may work on."""
+        scope = self._scope(operation, path)
+        place = await self.locate(path)
+        await scope.check(place)
+        return scope, place
+
+    def _scope(self, operation: str, path: str) -> Scope:
+        # Not of a mount that a factory has made: for its aliases the router has asked nobody.
+        alias = self._configured.alias_of(path) if self.permissions else None
+        return Scope(self.permissions, operation, path, alias and alias.resolve(path))
+
+    async def scope(self, operation: str, path: str) -> tuple[Scope, str]:
+        """Return what a list or a search may show, and the path of the graph to begin at."""
+        scope = self._scope(operation, path)
+        path = await self.resolve_alias(path)
+        scope.check_path(path)
+        return scope, path
+
+    async def resolve(self, path: str) -> list[str]:
+        """Return the links that a path goes by, and at last the real path that it leads to."""
+        place = await self.locate(path)
+        with place.renaming():
+            return [place.mount.outer(one) for one in await place.store.resolve(place.inner)]
+
+    async def resolve_alias(self, path: str) -> str:
         """Return the path of the graph for one that a command may have printed."""
         alias = self.mounts.alias_of(path)
         if alias is None:
@@ -182,7 +217,7 @@ class Workspace(FileStore):
 
     async def kind(self, path: str) -> Kind | None:
         """Return what is at a path; a directory above a mount point is one too."""
-        return await self._kind(await self.resolve(path))
+        return await self._kind(await self.resolve_alias(path))
 
     async def _kind(self, path: str) -> Kind | None:
         if path in self.mounts.directories:
@@ -225,18 +260,25 @@ class Workspace(FileStore):
         max_characters: int | None = None,
     ) -> ReadResult:
         """Return lines of a text file, or a binary file whole as base64."""
-        place = await self.locate_file(file_path)
+        place = await self.locate_file(file_path, "read_file")
         with place.renaming():
             return await place.store.read(
                 place.inner, offset, limit, column=column, max_characters=max_characters
             )
 
-    async def glob(self, pattern: str, path: str | None = None) -> GlobResult:
+    async def glob(
+        self, pattern: str, path: str | None = None, *, skips: Skip | None = None
+    ) -> GlobResult:
         """Find files by a pattern in every mount at or below a directory."""
         return await find_files(self, pattern, path or "/")
 
     async def grep(
-        self, query: Query, path: str | None = None, glob: str | None = None
+        self,
+        query: Query,
+        path: str | None = None,
+        glob: str | None = None,
+        *,
+        skips: Skip | None = None,
     ) -> GrepResult:
         """Search the text files of every mount at or below a path."""
         return await find_lines(self, query, path or "/", glob)
@@ -257,9 +299,19 @@ class Workspace(FileStore):
             info["path"] = place.mount.outer(info["path"])
         return found
 
+    async def tree(self, path: str) -> list[FileInfo]:
+        """Return all entries below a directory in which nothing is mounted."""
+        place = await self.locate(path)
+        self.mounts.refuse_mount_point(place.path)
+        with place.renaming():
+            found = await place.store.tree(place.inner)
+        for info in found:
+            info["path"] = place.mount.outer(info["path"])
+        return found
+
     async def fetch(self, paths: Sequence[str]) -> list[bytes | FilesystemError]:
         """Return the bytes of each file, or why they can't be had."""
-        groups, failed = await self._by_mount(paths)
+        groups, failed = await self._by_mount(paths, "read_file")
         found: dict[str, bytes | FilesystemError] = {**failed}
         for places in groups:
             first, inner = next(iter(places.values())), [one.inner for one in places.values()]
@@ -282,7 +334,7 @@ class Workspace(FileStore):
         self, file_path: str, content: str, *, overwrite: bool = False, once: str | None = None
     ) -> WriteResult:
         """Create a file, or replace one whose content is known."""
-        place = await self.locate(file_path)
+        place = await self.locate(file_path, "write_file")
         self.mounts.refuse_mount_point(place.path)
         key = await self.effect_key(place, once)
         if await self.outcome(place, key) is None:
@@ -303,7 +355,7 @@ class Workspace(FileStore):
         once: str | None = None,
     ) -> EditResult:
         """Replace exact text in a file whose content is known."""
-        place = await self.locate_file(file_path)
+        place = await self.locate_file(file_path, "edit_file")
         key = await self.effect_key(place, once)
         done = await self.outcome(place, key)
         if done is None:
@@ -320,8 +372,9 @@ class Workspace(FileStore):
 
     async def delete(self, file_path: str, *, once: str | None = None) -> DeleteResult:
         """Delete a file, or a directory with everything in it."""
-        place = await self.locate(file_path)
+        scope, place = await self._admit("delete", file_path)
         self.mounts.refuse_mount_point(place.path)
+        await scope.check_below(place)
         key = await self.effect_key(place, once)
         if await self.outcome(place, key) is None:
             with place.renaming():
@@ -343,7 +396,8 @@ class Workspace(FileStore):
         A move into the thread's own files takes effect with the next checkpoint: only then may the
         source be deleted.
         """
-        start, end = await self.locate(source), await self.locate(destination)
+        start_scope, start = await self._admit("move", source)
+        end_scope, end = await self._admit("move", destination)
         for place in (start, end):
             self.mounts.refuse_mount_point(place.path)
         if is_within(end.path, start.path):
@@ -353,6 +407,8 @@ class Workspace(FileStore):
                 PathPart(end.path),
                 ", which is itself or inside of it.",
             )
+        await start_scope.check_below(start)
+        await end_scope.check_landing(end, start)
         if self.files is not None:
             self.seen.settle(self.files)
         moved = await move(self, start, end, once or self.key, may_defer=may_defer)
@@ -365,7 +421,7 @@ class Workspace(FileStore):
         self, files: Mapping[str, bytes], *, overwrite: bool = True, once: str | None = None
     ) -> dict[str, FilesystemError]:
         """Write whole files, each in the mount that serves its path."""
-        groups, failed = await self._by_mount(list(files))
+        groups, failed = await self._by_mount(list(files), "write_file")
         for places in groups:
             first = next(iter(places.values()))
             contents = {place.inner: files[path] for path, place in places.items()}
@@ -398,9 +454,11 @@ class Workspace(FileStore):
         timeout: int | None = None,
         on_output: OnOutput | None = None,
         once: str | None = None,
+        confinement: Confinement | None = None,
     ) -> ExecuteResponse:
         """Run a command in the first mount, from `/` down, that can; never one that has begun."""
         shell = await self._shell()
+        kept_from = await confine(self, shell)
         key = await self.effect_key(shell, once)
         with shell.renaming():
             if key is not None and shell.store.capabilities.journals:
@@ -410,7 +468,11 @@ class Workspace(FileStore):
                 if outcome is not None:
                     raise CommandStarted
             return await shell.store.execute(
-                command, timeout=timeout, on_output=on_output, once=key
+                command,
+                timeout=timeout,
+                on_output=on_output,
+                once=key,
+                confinement=kept_from,
             )
 
     def updates(self) -> dict[str, Any]:
@@ -470,13 +532,13 @@ class Workspace(FileStore):
         raise Unsupported("No mount can run commands. Use the file operations.")
 
     async def _by_mount(
-        self, paths: Sequence[str]
+        self, paths: Sequence[str], operation: str
     ) -> tuple[list[dict[str, Place]], dict[str, FilesystemError]]:
         """Return the places of files, those of one mount together, and why some have none."""
         groups: dict[int, dict[str, Place]] = defaultdict(dict)
         failed: dict[str, FilesystemError] = {}
         for path in paths:
-            place = await attempt(self.locate_file(path), "open ", PathPart(path))
+            place = await attempt(self.locate_file(path, operation), "open ", PathPart(path))
             if isinstance(place, FilesystemError):
                 failed[path] = place
             else:

@@ -11,7 +11,12 @@ from langgraph_filesystem.state.backends.disk.jail import Jail, Unconfined, clos
 from langgraph_filesystem.state.backends.disk.journal import DiskJournal
 from langgraph_filesystem.state.backends.disk.openat import Resolver
 from langgraph_filesystem.state.backends.disk.read import Reader, list_directory
-from langgraph_filesystem.state.backends.disk.tree import find_place, kind_of, take_inventory
+from langgraph_filesystem.state.backends.disk.tree import (
+    entries_below,
+    find_place,
+    kind_of,
+    take_inventory,
+)
 from langgraph_filesystem.state.backends.disk.walk import find_files
 from langgraph_filesystem.state.backends.disk.write import Writer, check_not_root
 from langgraph_filesystem.state.backends.file_store import (
@@ -21,10 +26,12 @@ from langgraph_filesystem.state.backends.file_store import (
     Kind,
     MountContext,
     Query,
+    Skip,
 )
 from langgraph_filesystem.state.backends.protocol import (
     DeleteResult,
     EditResult,
+    FileInfo,
     GlobResult,
     GrepResult,
     LsResult,
@@ -44,7 +51,7 @@ __all__ = ("DiskStore", "FilesystemBackend")
 class DiskStore(FileStore):
     """The files below one directory of the host."""
 
-    capabilities = Capabilities(lasting=True, journals=True)
+    capabilities = Capabilities(lasting=True, journals=True, on_machine=True)
 
     def __init__(self, jail: Jail, limit: int, *, flush: bool = False) -> None:
         self._jail = jail
@@ -69,6 +76,10 @@ class DiskStore(FileStore):
     async def kind(self, path: str) -> Kind | None:
         """Return what is at a path, links followed; `None` where nothing is."""
         return await in_thread(kind_of, self._jail, path)
+
+    async def resolve(self, path: str) -> list[str]:
+        """Return the links that a path goes by, and at last the real path that it leads to."""
+        return await in_thread(self._jail.resolve, path)
 
     async def ls(self, path: str) -> LsResult:
         """List what is directly below a directory."""
@@ -143,15 +154,25 @@ class DiskStore(FileStore):
         move.name_source = name_source
         return await change_in_thread(move.run)
 
-    async def glob(self, pattern: str, path: str | None = None) -> GlobResult:
+    async def glob(
+        self, pattern: str, path: str | None = None, *, skips: Skip | None = None
+    ) -> GlobResult:
         """Find files at or below a directory by a pattern."""
-        return await in_thread(find_files, self._jail, pattern, path)
+        return await in_thread(find_files, self._jail, pattern, path, skips=skips)
 
     async def grep(
-        self, query: Query, path: str | None = None, glob: str | None = None
+        self,
+        query: Query,
+        path: str | None = None,
+        glob: str | None = None,
+        *,
+        skips: Skip | None = None,
     ) -> GrepResult:
         """Search the text files at or below a path."""
-        return await in_thread(grep, self._jail, query, path, glob, max_file_size=self._limit)
+        limit = self._limit
+        return await in_thread(
+            grep, self._jail, query, path, glob, max_file_size=limit, skips=skips
+        )
 
     async def digest(self, file_path: str) -> str | None:
         """Return a digest of what a file holds now, or `None` if it can't be had."""
@@ -161,6 +182,10 @@ class DiskStore(FileStore):
         """Return every file at or below a path; raise for what another mount can't hold."""
         check_not_root(self._jail, path)
         return await in_thread(take_inventory, self._jail, path)
+
+    async def tree(self, path: str) -> list[FileInfo]:
+        """Return all entries below a directory: files, directories and links."""
+        return await in_thread(entries_below, self._jail, path)
 
     async def fetch(self, paths: Sequence[str]) -> list[bytes | FilesystemError]:
         """Return the bytes of each file, or why they can't be had."""

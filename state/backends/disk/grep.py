@@ -36,7 +36,7 @@ from langgraph_filesystem.state.backends.disk.walk import (
     search_start,
     walk,
 )
-from langgraph_filesystem.state.backends.file_store import Query
+from langgraph_filesystem.state.backends.file_store import Query, Skip
 from langgraph_filesystem.state.backends.protocol import GrepResult
 from langgraph_filesystem.state.backends.search import Text, check_query, search_texts
 from langgraph_filesystem.state.backends.text_files import HEAD, is_binary
@@ -69,12 +69,14 @@ def grep(
     glob: str | None = None,
     *,
     max_file_size: int,
+    skips: Skip | None = None,
     time_limit: float = SECONDS,
     use_ripgrep: bool = True,
 ) -> GrepResult:
     """Search the files below a directory, or one file."""
     check_query(query)
-    search = _Search(jail, query, search_start(jail, path), glob, max_file_size, time_limit)
+    start = search_start(jail, path)
+    search = _Search(jail, query, start, glob, skips, max_file_size, time_limit)
     handle = jail.open(search.path, os.O_RDONLY)
     try:
         texts = search.texts(handle, find_ripgrep() if use_ripgrep else None)
@@ -98,6 +100,7 @@ class _Search:
         query: Query,
         path: str,
         glob: str | None,
+        skips: Skip | None,
         max_file_size: int,
         time_limit: float,
     ) -> None:
@@ -107,6 +110,7 @@ class _Search:
         self._jail = jail
         self._query = query
         self._glob = Glob(glob) if glob else None
+        self._skips = skips
         self._top = path.rstrip("/") + "/"
 
     def texts(self, handle: int, program: str | None) -> Iterator[Text]:
@@ -120,7 +124,8 @@ class _Search:
 
     def _paths(self, handle: int, program: str | None) -> Iterator[str]:
         """Yield the files that may have lines that match, sorted."""
-        paths = walk(self._jail, self.path, self._glob, self.left_out, self._deadline)
+        skips = self._skips
+        paths = walk(self._jail, self.path, self._glob, self.left_out, self._deadline, skips=skips)
         last = ""
         if program and understands(self._query):
             if self._query.max_count is not None:
@@ -155,8 +160,10 @@ class _Search:
                     self.left_out.unnameable.add(path)
 
     def _is_visible(self, name: str) -> bool:
-        """Say whether a path from the top leads through no file of ours."""
+        """Say whether a path from the top is not skipped, and leads through no file of ours."""
         directory = self.path
+        if self._skips and self._skips(self._top + name):
+            return False
         if "/." not in self._top + name:
             return True
         for part in name.split("/"):

@@ -15,7 +15,7 @@ import os
 import stat
 import weakref
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
 from langgraph_filesystem.state.backends.disk.errors import (
@@ -178,6 +178,40 @@ class Jail:
             os.close(here)
         return made
 
+    def resolve(self, path: str) -> list[str]:
+        """Return the links that a path goes by, and at last the path that it really leads to.
+
+        Where nothing exists, or a link leads outside or in a circle, the rest stays as it is named:
+        nothing can be opened there.
+        """
+        pending, names, links = self.normal(path).split("/")[::-1], list[str](), list[str]()
+        handle = os.dup(self.root)
+        try:
+            while pending and len(links) <= MAX_LINKS:
+                name = pending.pop()
+                if name in ("", "."):
+                    continue
+                if name == "..":
+                    del names[-1:]
+                    handle = self._reopened(handle, names)
+                    continue
+                names.append(name)
+                target = _read_link(handle, name)
+                if target is not None:
+                    links.append("/" + "/".join(names))
+                    there = self._linked_path("/" + "/".join(names[:-1]), target)
+                    pending, names = [*pending, *there.split("/")[::-1]], []
+                    handle = self._reopened(handle, names)
+                elif pending:
+                    below = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=handle)
+                    os.close(handle)
+                    handle = below
+        except OSError:
+            names += [name for name in reversed(pending) if name not in ("", ".", "..")]
+        finally:
+            os.close(handle)
+        return [*links, "/" + "/".join(names)]
+
     @_explained
     def stat(self, path: str) -> os.stat_result:
         """Return the status of a path; links are followed, inside."""
@@ -237,6 +271,12 @@ class Jail:
 
     def _beneath(self, path: str, flags: int, mode: int = 0) -> int:
         return self._open(self.root, path[1:] or ".", flags, mode)
+
+    def _reopened(self, handle: int, names: Sequence[str]) -> int:
+        """Close a directory, and open the one with these names, none of which is a link."""
+        opened = self._beneath("/" + "/".join(names), _DIRECTORY)
+        os.close(handle)
+        return opened
 
     def _stat(self, path: str) -> os.stat_result:
         with closing_handle(self._beneath(path, _ANYTHING)) as handle:

@@ -133,6 +133,7 @@ def list_directory(jail: Jail, path: str) -> LsResult:
         ]
         links = [place for place, entry in enumerate(entries) if entry.is_symlink()]
     for place in links:
+        infos[place]["is_link"] = True
         infos[place]["is_dir"] = _leads_to_directory(jail, infos[place]["path"])
     return LsResult(entries=infos, note=_unnamed_note(unnamed))
 

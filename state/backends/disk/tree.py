@@ -37,6 +37,7 @@ __all__ = (
     "Entry",
     "Level",
     "Place",
+    "entries_below",
     "files_below",
     "find_place",
     "holding_area",
@@ -187,6 +188,22 @@ def files_below(jail: Jail, place: Place) -> Iterator[tuple[str, Entry, int]]:
             for entry in level.entries:
                 if not entry.is_directory:
                     yield level.below(entry.name), entry, level.handle
+
+
+def entries_below(jail: Jail, path: str) -> list[FileInfo]:
+    """Return everything below a directory; nothing if it is not one."""
+    found: list[FileInfo] = []
+    place = find_place(jail, path)
+    with closing_handle(place.parent), explaining(path):
+        if place.entry.is_directory:
+            with contextlib.closing(levels(jail, place)) as walked:
+                for level in walked:
+                    start = f"{path}/{level.path}".rstrip("/")
+                    found += [
+                        FileInfo(path=f"{start}/{e.name}", is_dir=e.is_directory, is_link=e.is_link)
+                        for e in level.entries
+                    ]
+    return found
 
 
 def take_inventory(jail: Jail, path: str) -> Inventory:

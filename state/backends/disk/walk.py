@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from langgraph_filesystem.state.backends.disk.jail import Jail
+from langgraph_filesystem.state.backends.file_store import Skip
 from langgraph_filesystem.state.backends.protocol import FileInfo, GlobResult
 from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, NotDirectory
 from langgraph_filesystem.state.globs import Glob
@@ -37,18 +38,26 @@ def search_start(jail: Jail, path: str | None) -> str:
 
 
 def find_files(
-    jail: Jail, pattern: str, path: str | None = None, *, time_limit: float = SECONDS
+    jail: Jail,
+    pattern: str,
+    path: str | None = None,
+    *,
+    skips: Skip | None = None,
+    time_limit: float = SECONDS,
 ) -> GlobResult:
     """Find the files below a directory whose paths match a glob pattern."""
     top, left_out = search_start(jail, path), LeftOut(time_limit)
     deadline = time.monotonic() + time_limit
     matches: list[FileInfo] = []
     result = GlobResult(matches=matches)
-    for found in walk(jail, top, Glob(pattern), left_out, deadline, links=True):
+    links: set[str] = set()
+    for found in walk(jail, top, Glob(pattern), left_out, deadline, links=links, skips=skips):
         if len(matches) >= _MAX_FOUND:
             result.truncated = True
             break
         matches.append({"path": found, "is_dir": False})
+        if found in links:
+            matches[-1]["is_link"] = True
     result.truncated = result.truncated or left_out.is_late
     result.note = left_out.note()
     return result
@@ -61,11 +70,12 @@ def walk(
     left_out: "LeftOut",
     deadline: float,
     *,
-    links: bool = False,
+    links: set[str] | None = None,
+    skips: Skip | None = None,
 ) -> Iterator[str]:
     """Yield the paths of the files below a directory that match, sorted.
 
-    With `links`, a link to a file inside is found under its own name.
+    With `links`, a link to a file inside is found under its own name, and added to them.
     """
     top = top.rstrip("/") + "/"
     # In reverse order, because the last one is taken next. Paths of directories end in `/`, so that
@@ -73,6 +83,8 @@ def walk(
     pending = _list(jail, top, top, glob, links)
     while pending:
         path = pending.pop()
+        if skips and skips(path):
+            continue
         if not path.endswith("/"):
             if can_name(jail, path):
                 yield path
@@ -100,7 +112,9 @@ def can_name(jail: Jail, path: str) -> bool:
     return (is_plain and len(path) < MAX_PATH_BYTES) or jail.can_name(path)
 
 
-def _list(jail: Jail, directory: str, top: str, glob: Glob | None, links: bool) -> list[str]:
+def _list(
+    jail: Jail, directory: str, top: str, glob: Glob | None, links: set[str] | None
+) -> list[str]:
     found: list[str] = []
     relative = directory[len(top) :]
     here = directory[:-1] or "/"
@@ -114,11 +128,13 @@ def _list(jail: Jail, directory: str, top: str, glob: Glob | None, links: bool) 
                     if glob is None or glob.may_match_below(relative + name):
                         found.append(f"{directory}{name}/")
                 elif glob is None or glob.matches(relative + name):
-                    is_link = links and entry.is_symlink()
+                    is_link = links is not None and entry.is_symlink()
                     if entry.is_file(follow_symlinks=False) or (
                         is_link and _leads_to_file(jail, directory + name)
                     ):
                         found.append(directory + name)
+                        if links is not None and is_link:
+                            links.add(directory + name)
     except OSError as error:
         raise jail.explain(here, error) from None
     found.sort(reverse=True)

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from langgraph_filesystem.state.backends.execution.covers import Cover, handles_of
 from langgraph_filesystem.state.backends.execution.seccomp import seccomp_filter
 from langgraph_filesystem.state.backends.execution.supervisor import DIRECTORY
 from langgraph_filesystem.state.paths import is_within
@@ -44,6 +45,7 @@ _SECRETS = (
     *("sysrq-trigger", "timer_list", "timer_stats", "vmallocinfo"),
 )
 """Files of `/proc` that show root the whole machine, or change it."""
+_WHOLE = Cover("/", "full", is_directory=True)
 _SMALL = str(1024 * 1024)
 _SHARED_MEMORY = str(64 * 1024 * 1024)
 _MOST_LINKS = 400
@@ -98,6 +100,8 @@ class Layout:
     """More paths of the host that are shown."""
     hidden: Sequence[str] = ()
     """Directories in the directory that are not shown."""
+    covers: Sequence[Cover] = ()
+    """Parts of the directory that are mounted in a way of their own."""
     links: Sequence[str] = ()
     """Names in the directory that are to be found right below `/` too, if the system has no such
     name."""
@@ -124,7 +128,7 @@ class Layout:
         yield from self._etc()
         for path in self.read_only:
             yield from ("--ro-bind-try", path, path)
-        yield from ("--bind-fd", str(DIRECTORY), self.place)
+        yield from self._directory()
         for name in self.hidden:
             yield from ("--size", "4096", "--tmpfs", f"{self.place}/{name}")
             yield from ("--remount-ro", f"{self.place}/{name}")
@@ -166,6 +170,23 @@ class Layout:
             yield from ("--ro-bind-try", os.path.realpath(f"/etc/{name}"), f"/etc/{name}")
         for handle, name in ((_PASSWD, "passwd"), (_GROUP, "group")):
             yield from ("--perms", "0644", "--file", str(handle), f"/etc/{name}")
+
+    def _directory(self) -> Iterator[str]:
+        handles = {"/": DIRECTORY, **handles_of(self.covers)}
+        whole = [] if any(cover.path == "/" for cover in self.covers) else [_WHOLE]
+        for cover in (*whole, *self.covers):
+            place = (self.place + cover.path).rstrip("/")
+            if cover.access != "none":
+                option = "--bind-fd" if cover.access == "full" else "--ro-bind-fd"
+                yield from (option, str(handles[cover.path]), place)
+            elif cover.is_directory:
+                yield from ("--size", "4096", "--tmpfs", place)
+            else:
+                yield from ("--ro-bind", os.devnull, place)
+        # At last: what is mounted below needs a place there.
+        for cover in self.covers:
+            if cover.access == "none" and cover.is_directory:
+                yield from ("--remount-ro", (self.place + cover.path).rstrip("/"))
 
     def _links(self) -> Iterator[str]:
         shown = (self.place, *self.read_only)

@@ -61,12 +61,15 @@ class Command:
     """See `limits.Limits`."""
     inputs: Mapping[int, bytes] = field(default_factory=dict)
     """For a sandbox, whose setup program takes open files: their contents, by their handles."""
+    handles: Mapping[int, str] = field(default_factory=dict)
+    """For a sandbox: paths in the directory that are opened, no link followed, by their handles."""
 
     def request(self) -> bytes:
         """Return it as it is sent to the supervisor."""
         argv = [_encoded(word) for word in self.argv]
         env = {_encoded(name): _encoded(value) for name, value in self.env.items()}
-        data = marshal.dumps((argv, env, dict(self.limits), dict(self.inputs)))
+        handles = {number: os.fsencode(path) for number, path in self.handles.items()}
+        data = marshal.dumps((argv, env, dict(self.limits), dict(self.inputs), handles))
         return len(data).to_bytes(8, "big") + data
 
 

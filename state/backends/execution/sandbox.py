@@ -6,6 +6,7 @@ import os
 import re
 import stat
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Self
 
 from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
@@ -17,10 +18,12 @@ from langgraph_filesystem.state.backends.execution.bubblewrap import (
     find_bubblewraps,
     is_reserved,
 )
+from langgraph_filesystem.state.backends.execution.covers import Cover, find_covers, handles_of
 from langgraph_filesystem.state.backends.execution.output import Output
 from langgraph_filesystem.state.backends.execution.process import (
     Command,
     Ending,
+    OnOutput,
     run_blocking,
     signal_name,
 )
@@ -32,6 +35,8 @@ from langgraph_filesystem.state.backends.execution.shell import (
     ShellStore,
     backend_id,
 )
+from langgraph_filesystem.state.backends.file_store import Confinement
+from langgraph_filesystem.state.backends.protocol import ExecuteResponse
 from langgraph_filesystem.state.backends.public import CommandMethods
 from langgraph_filesystem.state.errors import BackendFailed
 
@@ -104,6 +109,7 @@ class SandboxStore(ShellStore):
         self._most = limits
         self._read_only = read_only
         self._is_at_root = True
+        self._confinement: Confinement | None = None
         self._bubblewrap = self._working()
 
     def mounted_at(self, prefix: str) -> Self:
@@ -120,14 +126,35 @@ class SandboxStore(ShellStore):
         store._use_root(prefix)
         return store
 
+    def _use_root(self, root: str) -> None:
+        super()._use_root(root)
+        self.capabilities = replace(self.capabilities, confines=True)
+
+    async def execute(
+        self,
+        command: str,
+        *,
+        timeout: float | None = None,
+        on_output: OnOutput | None = None,
+        once: str | None = None,
+        confinement: Confinement | None = None,
+    ) -> ExecuteResponse:
+        """Run a command that sees and changes only what it may."""
+        store = copy.copy(self)
+        store._confinement = confinement
+        run = super(SandboxStore, store).execute
+        return await run(command, timeout=timeout, on_output=on_output, once=once)
+
     def _command(self, text: str, directory: int) -> Command:
+        covers = find_covers(self._jail, self._confinement) if self._confinement else []
         layout = Layout(
             place=self._root,
             memory=self._most["memory_mb"] * MEGABYTE,
             network=self._network,
             read_only=self._read_only,
             hidden=_journal_in(directory),
-            links=_names_in(directory) if self._is_at_root else (),
+            links=_names_in(directory, covers) if self._is_at_root else (),
+            covers=covers,
         )
         processes = str(self._most["processes"]) if _counts_per_namespace() else ""
         return Command(
@@ -136,6 +163,7 @@ class SandboxStore(ShellStore):
             directory,
             self._limits(),
             inputs=layout.inputs(),
+            handles={number: path[1:] for path, number in handles_of(covers).items()},
         )
 
     def _limits(self) -> dict[str, int]:
@@ -237,9 +265,12 @@ def _journal_in(directory: int) -> list[str]:
     return []
 
 
-def _names_in(directory: int) -> list[str]:
-    names = sorted(os.listdir(directory))
-    return [name for name in names if name != RESERVED and not name.startswith(TEMPORARY)]
+def _names_in(directory: int, covers: Sequence[Cover]) -> list[str]:
+    names = set(os.listdir(directory))
+    if covers and covers[0] == Cover("/", "none", is_directory=True):
+        names = {cover.path.split("/")[1] for cover in covers if cover.access != "none"}
+    names -= {cover.path[1:] for cover in covers if cover.access == "none"}
+    return sorted(n for n in names if n != RESERVED and not n.startswith(TEMPORARY))
 
 
 def _counts_per_namespace() -> bool:

@@ -22,6 +22,7 @@ from langgraph_filesystem.state.backends.execution.process import (
     run_blocking,
     signal_name,
 )
+from langgraph_filesystem.state.backends.file_store import Confinement
 from langgraph_filesystem.state.backends.protocol import ExecuteResponse, Outcome
 from langgraph_filesystem.state.backends.public import CommandMethods
 from langgraph_filesystem.state.errors import BackendFailed, InvalidCall
@@ -98,6 +99,7 @@ class ShellStore(DiskStore):
         timeout: float | None = None,
         on_output: OnOutput | None = None,
         once: str | None = None,
+        confinement: Confinement | None = None,
     ) -> ExecuteResponse:
         """Run a command, and return when it and everything it started has ended.
 

@@ -75,6 +75,7 @@ class Supervisor:
         self._env: dict[bytes, bytes] = {}
         self._limits: Limits = {}
         self._inputs: dict[int, bytes] = {}
+        self._handles: dict[int, bytes] = {}
 
     def run(self) -> None:
         """Start the command, wait for its end, end what is left, and report."""
@@ -94,7 +95,8 @@ class Supervisor:
             if not piece:
                 return False
             data += piece
-        self._argv, self._env, self._limits, self._inputs = marshal.loads(data[8:])
+        request = marshal.loads(data[8:])
+        self._argv, self._env, self._limits, self._inputs, self._handles = request
         return True
 
     def _start(self) -> None:
@@ -141,6 +143,8 @@ class Supervisor:
         if self._inputs:
             files = {2: self._note, STDERR: 2, DIRECTORY: self._directory}
             _put_in_place(files | {n: _memory_file(data) for n, data in self._inputs.items()})
+        for number, path in self._handles.items():
+            _open_beneath(DIRECTORY, path, number)
         os.execve(self._argv[0], self._argv, self._env)
 
     def _wait(self) -> str | None:
@@ -258,6 +262,17 @@ def _memory_file(data: bytes) -> int:
     os.write(handle, data)
     os.lseek(handle, 0, os.SEEK_SET)
     return handle
+
+
+def _open_beneath(directory: int, path: bytes, number: int) -> None:
+    """Open a path name by name, without following a link, and give the handle its number."""
+    handle = os.dup(directory)
+    for name in path.split(b"/"):
+        opened = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=handle)
+        os.close(handle)
+        handle = opened
+    os.dup2(handle, number)
+    os.close(handle)
 
 
 def _put_in_place(files: dict[int, int]) -> None:

@@ -18,6 +18,7 @@ from langgraph_filesystem.state.backends.file_store import (
     Inventory,
     Kind,
     Query,
+    Skip,
 )
 from langgraph_filesystem.state.backends.journal import Change
 from langgraph_filesystem.state.backends.objects.errors import ChangedMeanwhile
@@ -135,7 +136,9 @@ class ObjectStore(FileStore):
         self._objects.check(file_path)
         return await self._pages.read(file_path, Window.of(offset, limit, column, max_characters))
 
-    async def glob(self, pattern: str, path: str | None = None) -> GlobResult:
+    async def glob(
+        self, pattern: str, path: str | None = None, *, skips: Skip | None = None
+    ) -> GlobResult:
         """Find files below a directory by a pattern."""
         matches, directory = compile_glob(pattern), path or "/"
         self._objects.check(directory)
@@ -145,7 +148,12 @@ class ObjectStore(FileStore):
         return GlobResult(matches=infos, truncated=not found.complete, note=found.note)
 
     async def grep(
-        self, query: Query, path: str | None = None, glob: str | None = None
+        self,
+        query: Query,
+        path: str | None = None,
+        glob: str | None = None,
+        *,
+        skips: Skip | None = None,
     ) -> GrepResult:
         """Search the text files at or below a path."""
         matches, path = compile_glob(glob) if glob else None, path or "/"
@@ -156,6 +164,8 @@ class ObjectStore(FileStore):
         if matches:
             skip = len(directory.rstrip("/")) + 1
             found.files = [entry for entry in found.files if matches(entry.path[skip:])]
+        if skips:
+            found.files = [entry for entry in found.files if not skips(entry.path)]
         result = await search_fetched(
             self.fetch,
             [_info(entry) for entry in found.files],

@@ -417,7 +417,7 @@ class TestMissingParts:
 
         store = opened(Partial())
         assert run(store.ls("/d")).note == "unreadable: /d/x"
-        with pytest.raises(BackendFailed, match=r"^/d: was not moved"):
+        with pytest.raises(BackendFailed, match=r"^/d: was left as it is"):
             run(store.inventory("/d"))
 
 
