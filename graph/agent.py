@@ -1,6 +1,7 @@
 """`create_filesystem_agent`: the whole graph from one call."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NotRequired, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
@@ -35,6 +36,12 @@ from langgraph_filesystem.nodes.registry import WRITE_TODOS
 from langgraph_filesystem.nodes.respond import respond_node, response_type
 from langgraph_filesystem.nodes.settings import Settings, TokenCounter
 from langgraph_filesystem.nodes.skills import Skills
+from langgraph_filesystem.nodes.summarize import (
+    Summarize,
+    Summarizer,
+    as_summarize,
+    summarize_node,
+)
 from langgraph_filesystem.state.schema import (
     Conversation,
     FilesystemState,
@@ -63,6 +70,7 @@ def create_filesystem_agent(
     general_purpose: bool = True,
     memory: Sequence[str] = (),
     skills: Sequence[str] = (),
+    summarize: Summarize | int | float | bool | None = None,
     todos: bool = False,
     system_prompt: str | SystemMessage | None = None,
     tool_descriptions: Mapping[str, str] | None = None,
@@ -99,6 +107,8 @@ def create_filesystem_agent(
             what it learns.
         skills: Directories with skills, such as `/skills/`: the model is told what each is for, and
             reads it when a task fits. Of two with one name, the later one counts.
+        summarize: When older turns are replaced by a summary: `True`, a number of tokens, a share
+            of the model's window, or a `Summarize`.
         todos: Let the model keep a list of its steps, in the channel `todos`.
         system_prompt: Your instructions; what there is to know about files is put behind them.
         tool_descriptions: Descriptions of your own for operations, by name.
@@ -150,6 +160,7 @@ def create_filesystem_agent(
             "read_before_edit": read_before_edit,
             "context_schema": context_schema,
             "skills": skills,
+            "summarize": summarize,
             "todos": todos,
         }
         chosen["task"] = build_task(members, inherited, create_filesystem_agent, settings)
@@ -165,6 +176,9 @@ def create_filesystem_agent(
         descriptions=descriptions,
         loaded=loaded,
     )
+    summarizer = None
+    if (summary := as_summarize(summarize)) is not None:
+        summarizer = Summarizer(summary, requests, chosen, settings)
     end = "respond" if response_format is not None else END
     private = {part.channel: part.hint for part in loaded}
     builder = _builder(state_schema, context_schema, response_format, todos, private)
@@ -174,10 +188,19 @@ def create_filesystem_agent(
         input_schema=Conversation,
         metadata=node_metadata("prepare"),
     )
-    add_nodes(builder, chosen, own_tools, settings, then="model", end=end)
+    then = "model" if summarizer is None else "summarize"
+    add_nodes(builder, chosen, own_tools, settings, then=then, end=end)
+    if summarizer is not None:
+        builder.add_node(
+            "summarize",
+            summarize_node(summarizer, requests),
+            input_schema=Conversation,
+            metadata=node_metadata("summarize"),
+        )
+        builder.add_edge("summarize", "model")
     builder.add_node(
         "model",
-        model_node(requests),
+        model_node(requests, partial(summarizer.compact, is_refused=True) if summarizer else None),
         input_schema=Conversation,
         metadata=node_metadata("model"),
     )

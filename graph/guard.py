@@ -31,6 +31,8 @@ __all__ = ("GuardedGraph", "guarded")
 
 _SUPERSTEPS_PER_TURN = 4
 """Of this graph: `model`, `router`, an operation, `evict`."""
+_MORE_SUPERSTEPS = frozenset({"summarize"})
+"""Nodes that each turn passes too, where the graph has them."""
 _SUPERSTEPS_ELSEWHERE = 2
 """Of other agents, for which callers choose their limits."""
 _DEFAULT_LIMIT = 9_999
@@ -79,7 +81,8 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         if limit is None:
             limit = (self.config or {}).get("recursion_limit", _DEFAULT_LIMIT)
         if not isinstance(limit, Supersteps):
-            limit = Supersteps(limit * _SUPERSTEPS_PER_TURN // _SUPERSTEPS_ELSEWHERE)
+            steps = _SUPERSTEPS_PER_TURN + len(_MORE_SUPERSTEPS & self.nodes.keys())
+            limit = Supersteps(limit * steps // _SUPERSTEPS_ELSEWHERE)
         config["recursion_limit"] = limit
         if self.checkpointer is False:
             config["configurable"] = {**config.get("configurable", {}), UNSAVED: True}

@@ -24,10 +24,11 @@ _PURPOSES = {
     "model": "Asks the chat model.",
     "router": "Plans which calls run now, and which backend serves them.",
     "evict": "Moves messages that are too large for the context to files.",
+    "summarize": "Replaces older turns by a summary when the conversation is too long.",
     "tools": "Runs the tools that were added to the agent.",
     "respond": "Asks the model for the structured response.",
 }
-_CHANGING = frozenset({"evict", "tools"})
+_CHANGING = frozenset({"evict", "summarize", "tools"})
 """Other nodes that may change files, or something outside the state."""
 _COLOUR = "fill:#ffdfb8,stroke:#e0902a"
 """Of nodes that change something."""

@@ -143,7 +143,7 @@ class TaskNode(FreshNode):
         limit = None if is_evicted else MAX_CHARACTERS
         answer = task_reply(call, name, outcome, list(changes), limit)
         files = replacements(changes, state.get("files") or {}, id)
-        return {"messages": [answer], "files": files}
+        return {"messages": [answer], **({"files": files} if files else {})}
 
 
 class SubagentNode(FreshNode):

@@ -61,12 +61,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "execute": {"mounts": {"/": Shell()}},
     "read_only": {"operations": ["ls", "read_file", "glob", "grep"]},
     "response_format": {"response_format": Verdict},
+    "summarize": {"summarize": 100_000},
     "todos": {"todos": True},
     "everything": {
         "tools": [weather],
         "mounts": {"/": StateBackend(), "/box/": Shell()},
         "response_format": Verdict,
         "todos": True,
+        "summarize": 100_000,
     },
 }
 
@@ -109,6 +111,11 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"model": CommandModel}, r"pass an instance of it, such as `CommandModel\(\.\.\.\)`"),
     ({"state_schema": MessagesState}, r"`class MessagesState\(FilesystemState\): \.\.\.`"),
     ({"evict_over": "x"}, "evict_over"),
+    ({"summarize": 0}, "`over` of `summarize` must be a number of tokens, or a share"),
+    ({"summarize": 1.5}, "`over` of `summarize`"),
+    ({"summarize": "often"}, "`over` of `summarize`"),
+    ({"summarize": True}, r"no `max_input_tokens`\. .* such as `summarize=100_000`"),
+    ({"summarize": 1_000}, "leaves no room for a conversation"),
     ({"evict_over": 1.5}, "evict_over"),
     ({"evict_over": True}, "evict_over"),
     ({"max_execute_timeout": "1"}, "max_execute_timeout"),

@@ -148,6 +148,16 @@ def check_trees(outcome: dict[str, Any]) -> None:
     assert outcome["answers"] == [["1", "Moved /m/many to /n/deep/many (2 files)."]]
 
 
+def check_summaries(outcome: dict[str, Any]) -> None:
+    """Every turn that is gone is in the history, once."""
+    assert "Notes: everything up to c" in outcome["first"]
+    [path] = [path for path in outcome["left"] if path.startswith("/conversation_history/")]
+    assert path in outcome["first"]
+    history = outcome["left"][path]
+    assert [history.count(f"<{n}>x") for n in range(16)] == [1] * 16
+    assert sorted(id for id, _ in outcome["answers"]) == ["c1", "c2", "l1", "l2", "r1", "r2"]
+
+
 CASES: dict[str, Any] = {
     "moves-disk": check_moves,
     "moves-foreign": check_moves,
@@ -158,6 +168,8 @@ CASES: dict[str, Any] = {
     "batches-disk": check_batches,
     "batches-store": check_batches,
     "trees-disk": check_trees,
+    "summaries-disk": check_summaries,
+    "summaries-store": check_summaries,
 }
 
 

@@ -14,7 +14,7 @@ from tests.server.serving import Server, configuration, serving
 ROOTS = ("root-one", "root-two")
 GRAPHS = {
     **configuration()["graphs"],
-    **{name: f"tests.server.graphs:{name}" for name in ("disk", "shell", "parent")},
+    **{name: f"tests.server.graphs:{name}" for name in ("disk", "shell", "parent", "summarizing")},
 }
 
 

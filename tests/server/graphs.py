@@ -10,8 +10,9 @@ from langgraph_filesystem import CommandModel, FilesystemState, create_filesyste
 from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.state.backends.execution.shell import LocalShellBackend
 from langgraph_filesystem.subgraph.filesystem_node import filesystem_node
+from tests.summarizing import Worker
 
-__all__ = ("disk", "parent", "shell")
+__all__ = ("disk", "parent", "shell", "summarizing")
 
 
 @tool
@@ -32,6 +33,9 @@ disk = create_filesystem_agent(
 )
 shell = create_filesystem_agent(
     CommandModel(), mounts={"/disk": LocalShellBackend(_directory)}, name="shell"
+)
+summarizing = create_filesystem_agent(
+    Worker(steps=30, profile={"max_input_tokens": 6_000}), summarize=True, name="summarizing"
 )
 _worker = create_filesystem_agent(CommandModel(), name="worker")
 _builder = StateGraph(FilesystemState)
