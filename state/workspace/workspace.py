@@ -121,7 +121,7 @@ class Workspace(FileStore):
         self.files = files
         self.seen = seen or Seen()
         self.limits = limits or Limits()
-        self.permissions = permissions or Permissions()
+        self.permissions = Permissions() if permissions is None else permissions
         self.key: str | None = None
         """The key of the call that is being answered, for effects outside the state."""
         self.progress: Callable[[dict[str, Any]], None] = lambda _: None
