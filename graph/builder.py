@@ -224,8 +224,10 @@ def add_nodes(
     settings: Settings,
     then: str,
     end: str,
+    *,
+    is_whole: bool = False,
 ) -> StateGraph[Any, Any, Any, Any]:
-    """Add the nodes and every edge between them."""
+    """Add the nodes and every edge between them; `is_whole` if no node is the user's own."""
     _check(builder, operations, tools, settings)
     names = [item.name for item in tools]
     builder.add_node(
@@ -250,7 +252,9 @@ def add_nodes(
     if tools:
         builder.add_node(
             "tools",
-            tools_node(tools, ["router", "evict", "tools", then, *operations]),
+            tools_node(
+                tools, None if is_whole else [*operations, "router", "evict", "tools", then]
+            ),
             input_schema=Conversation,
             metadata=node_metadata("tools"),
         )
