@@ -34,7 +34,7 @@ from langgraph_filesystem.nodes.model import (
 from langgraph_filesystem.nodes.prepare import prepare_node
 from langgraph_filesystem.nodes.registry import WRITE_TODOS
 from langgraph_filesystem.nodes.respond import respond_node, response_type
-from langgraph_filesystem.nodes.settings import Settings, TokenCounter
+from langgraph_filesystem.nodes.settings import InterruptOn, Settings, TokenCounter, reviews_of
 from langgraph_filesystem.nodes.skills import Skills
 from langgraph_filesystem.nodes.summarize import (
     Summarize,
@@ -66,6 +66,7 @@ def create_filesystem_agent(
     evict_over: int | None = 20_000,
     token_counter: TokenCounter | None = None,
     permissions: Iterable[FilesystemPermission] = (),
+    interrupt_on: InterruptOn | None = None,
     subagents: Iterable[Subagent | Mapping[str, Any]] = (),
     general_purpose: bool = True,
     memory: Sequence[str] = (),
@@ -100,6 +101,8 @@ def create_filesystem_agent(
         token_counter: Counts the tokens of messages; by default four characters are one.
         permissions: Rules about which operations may work on which paths; the first that covers a
             path decides, and what no rule covers is allowed.
+        interrupt_on: Names of operations and tools that a person reviews before they run, in the
+            node `review`: `True`, or a mapping as LangChain's `InterruptOnConfig`.
         subagents: Agents that this one can give work to with `task`: a `Subagent` each, or a dict
             with its keys.
         general_purpose: Add a subagent for tasks of any kind, if there are any subagents.
@@ -118,7 +121,8 @@ def create_filesystem_agent(
             a pair of a prompt and one of these.
         state_schema: `FilesystemState`, or a schema of yours that extends it.
         context_schema: The schema of what is passed as `context` to a run. With `Choices`, or a
-            schema that extends it, runs choose model, prompt, operations and eviction limit.
+            schema that extends it, runs choose model, prompt, operations, eviction limit and
+            what a person reviews.
         checkpointer: Where threads are kept, such as from `open_sqlite`.
         store: What lasts across threads.
         interrupt_before: Nodes to stop before.
@@ -130,13 +134,15 @@ def create_filesystem_agent(
     permissions = tuple(permissions)
     if operations is not None and not isinstance(operations, str):
         operations = tuple(operations)
+    rules = Permissions(permissions)
     settings = Settings(
         mounts=Mounts(mounts),
         evict_over=evict_over,
         token_counter=token_counter,
         read_before_edit=read_before_edit,
         max_execute_timeout=max_execute_timeout,
-        permissions=Permissions(permissions),
+        permissions=rules,
+        review=reviews_of(interrupt_on, rules, context_schema),
     )
     check_schema(state_schema)
     if system_prompt is not None and not isinstance(system_prompt, str | SystemMessage):
@@ -155,6 +161,7 @@ def create_filesystem_agent(
             "evict_over": evict_over,
             "token_counter": token_counter,
             "permissions": permissions,
+            "interrupt_on": interrupt_on,
             "tool_descriptions": own_descriptions,
             "max_execute_timeout": max_execute_timeout,
             "read_before_edit": read_before_edit,
@@ -184,7 +191,7 @@ def create_filesystem_agent(
     builder = _builder(state_schema, context_schema, response_format, todos, private)
     builder.add_node(
         "prepare",
-        prepare_node(models, chosen, loaded),
+        prepare_node(models, chosen, [item.name for item in own_tools], loaded),
         input_schema=Conversation,
         metadata=node_metadata("prepare"),
     )

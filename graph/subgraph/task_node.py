@@ -124,7 +124,7 @@ class TaskNode(FreshNode):
 
     async def _act(self, input: Any, config: RunnableConfig, **options: Any) -> Any:
         state = read_channels(config, "messages", "files")
-        calls = calls_of_task(input, state["messages"])
+        calls = calls_of_task(input, state["messages"], config)
         if not calls:
             return {}
         [call] = calls

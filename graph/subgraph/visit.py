@@ -36,7 +36,7 @@ from langgraph_filesystem.subgraph.seeds import RecordedChannel
 
 __all__ = ("Parent", "Visit")
 
-_OURS = frozenset({"messages", "files", "seen", "routes", SEEN})
+_OURS = frozenset({"messages", "files", "seen", "routes", "decisions", SEEN})
 _BY_VALUE = ("messages", "files")
 """Channels that are stored if they are given as input, so that people see them at an interrupt."""
 

@@ -59,6 +59,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "default": {},
     "tools": {"tools": [weather]},
     "execute": {"mounts": {"/": Shell()}},
+    "review": {"interrupt_on": {"write_file": True}},
     "read_only": {"operations": ["ls", "read_file", "glob", "grep"]},
     "response_format": {"response_format": Verdict},
     "summarize": {"summarize": 100_000},
@@ -66,6 +67,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "everything": {
         "tools": [weather],
         "mounts": {"/": StateBackend(), "/box/": Shell()},
+        "interrupt_on": {"execute": True},
         "response_format": Verdict,
         "todos": True,
         "summarize": 100_000,

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.types import Command
 
 from langgraph_filesystem import (
     CompositeBackend,
@@ -46,6 +47,14 @@ SCRIPTS = {
                 call("edit_file", f"{n}", file_path="/m/one", old_string=old, new_string=new)
                 for n, (old, new) in enumerate(EDITS)
             )
+        ),
+    ],
+    "reviews": [
+        says(call("read_file", "r", file_path="/m/one")),
+        says(
+            call("edit_file", "0", file_path="/m/one", old_string="one", new_string="two"),
+            call("edit_file", "1", file_path="/m/one", old_string="two", new_string="three"),
+            call("delete", "2", file_path="/m/many"),
         ),
     ],
     "batches": [says(call("move", "1", source="/in", destination="/m/out"))],
@@ -124,6 +133,7 @@ class Place:
             summarize=Summarize(over=4_000, keep=500) if summarizes else None,
             checkpointer=checkpointer,
             store=store,
+            interrupt_on={"edit_file": True, "delete": True} if self.what == "reviews" else None,
         )
 
     def mounts(self, number: int, store: Any) -> dict[str, Any]:
@@ -165,6 +175,22 @@ def live(place: Place, number: int, fuse: Fuse) -> None:
         talk = TALK if place.what == "summaries" else []
         given: Any = {"messages": [*talk, HumanMessage("go", id="go")], "files": files}
         agent.invoke(None if begun else given, config)
+        while waiting := agent.get_state(config).interrupts:
+            agent.invoke(Command(resume=decisions(waiting[0].value)), config)
+
+
+def decisions(request: Any) -> Any:
+    """Edit the second of the calls, reject the last, and begin with a reply that does not fit."""
+    actions = request["action_requests"]
+    if len(actions) > 1:
+        return {"decisions": []}
+    name, args = actions[0]["name"], actions[0]["args"]
+    if name == "delete":
+        return {"decisions": [{"type": "reject"}]}
+    if args["new_string"] == "three":
+        edited = {"name": name, "args": {**args, "new_string": "two two"}}
+        return {"decisions": [{"type": "edit", "edited_action": edited}]}
+    return {"decisions": [{"type": "approve"}]}
 
 
 def life(place: Place, number: int, moments: int) -> bool:

@@ -132,6 +132,16 @@ def check_edits(outcome: dict[str, Any]) -> None:
     assert not [text for _, text in outcome["answers"] if text.startswith("Error")]
 
 
+def check_reviews(outcome: dict[str, Any]) -> None:
+    assert outcome["left"] == {**BEFORE, "/one": repr(b"two two\n")}
+    assert sorted(id for id, _ in outcome["answers"]) == ["0", "1", "2", "r"]
+    told = dict(outcome["answers"])
+    assert told["0"] == "Edited /m/one in 1 place."
+    assert told["1"].startswith('[A person changed this call before it ran: new_string="two two"]')
+    assert told["1"].endswith("Edited /m/one in 1 place.")
+    assert told["2"].startswith("A person rejected this call")
+
+
 def check_batches(outcome: dict[str, Any]) -> None:
     arrived = {f"/out{path[3:]}": repr(text.encode()) for path, text in MANY.items()}
     assert outcome["files"] == {}
@@ -165,6 +175,7 @@ CASES: dict[str, Any] = {
     "moves-store": check_whole_moves,
     "edits-disk": check_edits,
     "edits-store": check_edits,
+    "reviews-disk": check_reviews,
     "batches-disk": check_batches,
     "batches-store": check_batches,
     "trees-disk": check_trees,

@@ -12,7 +12,7 @@ from langgraph_filesystem.state.backends.execution.shell import LocalShellBacken
 from langgraph_filesystem.subgraph.filesystem_node import filesystem_node
 from tests.summarizing import Worker
 
-__all__ = ("disk", "parent", "shell", "summarizing")
+__all__ = ("disk", "parent", "reviewed", "reviewed_parent", "shell", "summarizing")
 
 
 @tool
@@ -42,3 +42,11 @@ _builder = StateGraph(FilesystemState)
 _builder.add_node("worker", filesystem_node(_worker))
 _builder.add_edge(START, "worker")
 parent = _builder.compile(name="parent")
+
+reviewed = create_filesystem_agent(
+    CommandModel(), [wait], interrupt_on={"write_file": True, "delete": True}, name="reviewed"
+)
+_reviewing = StateGraph(FilesystemState)
+_reviewing.add_node("worker", filesystem_node(reviewed))
+_reviewing.add_edge(START, "worker")
+reviewed_parent = _reviewing.compile(name="reviewed_parent")
