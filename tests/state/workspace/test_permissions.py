@@ -192,5 +192,5 @@ def test_an_invalid_rule_is_an_error_of_the_programmer(
 
 
 def test_permissions_must_be_rules() -> None:
-    with pytest.raises(ValueError, match="must be a list of rules"):
+    with pytest.raises(ValueError, match="`permissions` must be a list of"):
         create_filesystem_agent(ScriptedModel(), permissions=["/secrets"])  # type: ignore[list-item]
