@@ -46,6 +46,8 @@ async def list_directory(workspace: "Workspace", path: str) -> LsResult:
         return LsResult(entries=shown, note=note)
     place, result = answer
     entries = [_named(place, info) for info in await _admitted(scope, place, result.entries)]
+    if len(entries) < len(result.entries or ()) and LEFT_OUT not in (note or ""):
+        note = join_notes("\n", [note, LEFT_OUT])  # a link to somewhere else
     shown = [*(info for info in entries if info["path"].rstrip("/") not in hidden), *shown]
     return LsResult(entries=shown, note=note)
 
