@@ -124,7 +124,7 @@ class TaskNode(FreshNode):
 
     async def _act(self, input: Any, config: RunnableConfig, **options: Any) -> Any:
         state = read_channels(config, "messages", "files")
-        calls = calls_of_task(input, state["messages"])
+        calls = calls_of_task(input, state["messages"], config)
         if not calls:
             return {}
         [call] = calls
@@ -143,7 +143,7 @@ class TaskNode(FreshNode):
         limit = None if is_evicted else MAX_CHARACTERS
         answer = task_reply(call, name, outcome, list(changes), limit)
         files = replacements(changes, state.get("files") or {}, id)
-        return {"messages": [answer], "files": files}
+        return {"messages": [answer], **({"files": files} if files else {})}
 
 
 class SubagentNode(FreshNode):
