@@ -138,6 +138,7 @@ class Workspace(FileStore):
             lasting=any(one is not None and one.lasting for one in known),
             executes=bool(self.mounts.shells),
             journals=any(one is None or one.journals for one in known),
+            on_machine=any(one is None or one.on_machine for one in known),
         )
 
     # Paths
