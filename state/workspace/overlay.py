@@ -369,7 +369,7 @@ class OverlayStore(FileStore):
         if is_within(end, start) or start == "/":
             raise FilesystemError(
                 *(PathPart(source), ": can't be moved to ", PathPart(destination)),
-                ", which is itself or inside of it.",
+                ", which is the same path or inside it. Choose another destination.",
             )
         tree = await self._view.tree(start)
         if not tree:
