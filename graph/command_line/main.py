@@ -348,6 +348,127 @@ def threads(everywhere: bool, **options: Any) -> int:
 
 
 @cli.command()
+@click.argument("path", default="/")
+@click.option("-a", "--hidden", is_flag=True, help="Names that begin with a dot as well.")
+@_with(*_OPTIONS)
+def tree(path: str, hidden: bool, **options: Any) -> int:
+    """List the files as the agent sees them, with its changes.
+
+    \b
+    Example:
+      lgfs tree src
+    """
+    from langgraph_filesystem.command_line import threads as listing
+
+    return listing.tree(_where(options), path, hidden=hidden)
+
+
+@cli.command()
+@click.argument("path")
+@_with(*_OPTIONS)
+def cat(path: str, **options: Any) -> int:
+    """Print a file as the agent sees it, with its changes.
+
+    \b
+    Example:
+      lgfs cat src/parser.py
+    """
+    from langgraph_filesystem.command_line import threads as listing
+
+    return listing.cat(_where(options), path)
+
+
+@cli.command()
+@click.option("--at", metavar="STEP", help="Fork at a step of `lgfs log`, not at the newest.")
+@_with(*_OPTIONS)
+def fork(at: str | None, **options: Any) -> int:
+    """Begin a thread with the conversation and the changes of this one.
+
+    \b
+    Example:
+      lgfs fork --at 12
+    """
+    from langgraph_filesystem.command_line import threads as listing
+
+    return listing.fork(_where(options), at)
+
+
+@cli.command()
+@click.argument("first", shell_complete=_threads)
+@click.argument("second", shell_complete=_threads)
+@_with(*_OPTIONS)
+def compare(first: str, second: str, **options: Any) -> int:
+    """Show how the files of two threads differ.
+
+    \b
+    Example:
+      lgfs compare 3f2a9c1d 8ee33426
+    """
+    from langgraph_filesystem.command_line import threads as listing
+
+    return listing.compare(_where(options), first, second)
+
+
+@cli.command()
+@click.argument("directory", type=click.Path())
+@_with(*_OPTIONS)
+def export(directory: str, **options: Any) -> int:
+    """Write the files as the thread has them to another, empty directory.
+
+    \b
+    Example:
+      lgfs export /tmp/try
+    """
+    from langgraph_filesystem.command_line import threads as listing
+
+    return listing.export(_where(options), directory)
+
+
+@cli.command()
+@_with(*_OPTIONS)
+def stats(**options: Any) -> int:
+    """Count turns, bytes and tokens of a thread, and the seconds of its slowest nodes.
+
+    \b
+    Example:
+      lgfs stats
+    """
+    from langgraph_filesystem.command_line import threads as listing
+
+    return listing.stats(_where(options))
+
+
+@cli.command()
+@click.option("--svg", type=click.Path(dir_okay=False), help="Draw it to a file, with `mmdc`.")
+@_with(*_OPTIONS)
+def draw(svg: str | None, **options: Any) -> int:
+    """Print the graph as mermaid text.
+
+    \b
+    Example:
+      lgfs draw --svg graph.svg
+    """
+    from langgraph_filesystem.command_line import threads as listing
+
+    return listing.draw(_where(options), svg)
+
+
+@cli.command()
+@click.option("--port", type=int, help="The port, instead of one that is free.")
+@_with(*_OPTIONS)
+def serve(port: int | None, **options: Any) -> int:
+    """Start the LangGraph server for this directory, and print its address in Studio.
+
+    \b
+    Example:
+      lgfs serve --port 2024
+    """
+    from langgraph_filesystem.command_line import serve as serving
+
+    return serving.serve(_where(options), port)
+
+
+@cli.command()
 @_with(*_OPTIONS)
 def doctor(**options: Any) -> int:
     """Say what is installed and what works here, and what to do about the rest.

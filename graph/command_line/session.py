@@ -49,6 +49,7 @@ __all__ = (
     "load_chat_model",
     "open_thread",
     "prepared_thread",
+    "save_thread",
     "virtual_path",
 )
 
@@ -159,11 +160,17 @@ def prepared_thread(
                 f"Thread {known.thread} keeps its changes in an overlay. Begin another one with "
                 "`lgfs run --direct`."
             )
-        record = replace(known, **settings, task=known.task or task[:200], used=current_time())
+        record = replace(known, **settings, task=known.task or task[:200])
         # A thread that can't be used would be the newest one for every other command.
         build_agent(record, load_chat_model(record.model), opened)
-        opened.store.put(_THREADS, record.thread, asdict(record), index=False)
-    return record
+        return save_thread(opened.store, record)
+
+
+def save_thread(store: BaseStore, record: Record) -> Record:
+    """Keep the record of a thread, as the newest one."""
+    used = replace(record, used=current_time())
+    store.put(_THREADS, used.thread, asdict(used), index=False)
+    return used
 
 
 @contextmanager

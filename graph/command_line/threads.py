@@ -1,14 +1,46 @@
-"""Threads of a directory."""
+"""Threads as a whole: `threads`, `tree`, `cat`, `fork`, `compare`, `export`, `stats` and `draw`."""
 
-from dataclasses import asdict
+import os
+import shutil
+import subprocess
+import sys
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
 
-from langgraph_filesystem.command_line.changes import Where
+from langchain_core.messages import HumanMessage
+
+from langgraph_filesystem.command_line.changes import Where, checkpoint_of, shown_path
 from langgraph_filesystem.command_line.database import open_database
-from langgraph_filesystem.command_line.failure import OK
+from langgraph_filesystem.command_line.failure import OK, Failure
 from langgraph_filesystem.command_line.screen import Screen, print_json
-from langgraph_filesystem.command_line.session import known_threads
+from langgraph_filesystem.command_line.session import (
+    Graph,
+    Record,
+    known_threads,
+    open_thread,
+    save_thread,
+    virtual_path,
+)
+from langgraph_filesystem.history.compare import unified
+from langgraph_filesystem.history.thread import Thread, Tree, Version
+from langgraph_filesystem.labels import draw_mermaid
+from langgraph_filesystem.nodes.settings import CHARACTERS_PER_TOKEN
+from langgraph_filesystem.state.backends.file_store import FileStore, MountContext
+from langgraph_filesystem.state.errors import FilesystemError
+from langgraph_filesystem.state.io import run_sync
+from langgraph_filesystem.state.workspace.mounts import open_store
 
-__all__ = ("threads",)
+__all__ = ("cat", "compare", "draw", "export", "fork", "stats", "threads", "tree")
+
+_COPIED = ("messages", "files", "overlay", "seen", "todos")
+"""The channels that a fork begins with."""
+_SLOWEST = 5
 
 
 def threads(where: Where, *, everywhere: bool) -> int:
@@ -27,3 +59,222 @@ def threads(where: Where, *, everywhere: bool) -> int:
     if not records and not where.as_json:
         screen.say(f"No agent has worked in {where.root} yet.")
     return OK
+
+
+def tree(where: Where, path: str, *, hidden: bool) -> int:
+    """List the files as the agent sees them."""
+    screen = Screen()
+    with open_thread(where.database, where.root, where.thread) as (graph, record):
+        files, _ = _opened(graph, record)
+        for depth, name, is_directory in _listed(files, virtual_path(path, record.directory), 0):
+            if not hidden and any(part.startswith(".") for part in name.split("/")):
+                continue
+            if where.as_json:
+                print_json({"path": name, "directory": is_directory})
+            else:
+                shown = name.rpartition("/")[2] + "/" * is_directory
+                screen.say("  " * depth + shown, "bold" if is_directory else "")
+    return OK
+
+
+def cat(where: Where, path: str) -> int:
+    """Print a file as the agent sees it; to a pipe its bytes as they are."""
+    with open_thread(where.database, where.root, where.thread) as (graph, record):
+        files, _ = _opened(graph, record)
+        [content] = run_sync(files.fetch([virtual_path(path, record.directory)]))
+    if isinstance(content, FilesystemError):
+        raise Failure(str(content))
+    if where.as_json:
+        print_json({"path": path, "content": content.decode(errors="replace")})
+    elif sys.stdout.isatty():
+        Screen().say(content.decode(errors="replace").removesuffix("\n"))
+    else:
+        sys.stdout.buffer.write(content)
+    return OK
+
+
+def fork(where: Where, at: str | None) -> int:
+    """Begin a thread with the conversation and the changes of another one."""
+    with open_thread(where.database, where.root, where.thread, changes=True) as (graph, record):
+        config = record.config
+        if at is not None:
+            config["configurable"]["checkpoint_id"] = checkpoint_of(graph, record, at)
+        state = graph.get_state(config)
+        if state.created_at is None:
+            raise Failure(f"Thread {record.thread} has nothing to fork at that checkpoint.")
+        copied = {name: state.values[name] for name in _COPIED if state.values.get(name)}
+        forked = replace(record, thread=uuid.uuid4().hex[:8])
+        graph.update_state(forked.config, copied, as_node="model")
+        assert graph.store is not None
+        save_thread(graph.store, forked)
+    if where.as_json:
+        print_json({"thread": forked.thread, "from": record.thread})
+    else:
+        Screen().say(f"Thread {forked.thread} begins where {record.thread} is: `lgfs chat`.")
+    return OK
+
+
+def compare(where: Where, first: str, second: str) -> int:
+    """Show how the files of two threads differ."""
+    with (
+        open_thread(where.database, where.root, first) as (one, record),
+        open_thread(where.database, where.root, second) as (two, other),
+    ):
+        (_, before), (_, after) = _opened(one, record), _opened(two, other)
+        paths = sorted({*before.waiting(), *after.waiting()})
+        text = "".join(
+            unified(path, run_sync(before.version(path)), run_sync(after.version(path)))
+            for path in paths
+        )
+    if where.as_json:
+        print_json({"from": first, "to": second, "diff": text})
+    elif text:
+        Screen().diff(text)
+    else:
+        Screen().say("Both threads have the same files.")
+    return OK
+
+
+def export(where: Where, target: str) -> int:
+    """Write the directory with all changes of the thread to another one, which must be empty."""
+    place = Path(target)
+    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+        raise Failure(f"{target} is not an empty directory: choose another one.")
+    with open_thread(where.database, where.root, where.thread) as (graph, record):
+        if place.resolve().is_relative_to(record.directory):
+            raise Failure(f"{target} is inside of {record.directory}: choose another directory.")
+        _, files = _opened(graph, record)
+        shutil.copytree(record.directory, place, symlinks=True, dirs_exist_ok=True)
+        for path in files.waiting():
+            _write(place / path.removeprefix("/"), run_sync(files.version(path)))
+    if where.as_json:
+        print_json({"path": str(place.resolve())})
+    else:
+        Screen().say(f"Written to {place}: the files as the thread has them.")
+    return OK
+
+
+def stats(where: Where) -> int:
+    """Say how large a thread is, and which nodes took the longest."""
+    with open_thread(where.database, where.root, where.thread) as (graph, record):
+        saver: Any = graph.checkpointer
+        sizes: Counter[str] = Counter()
+        checkpoints = 0
+        for one in saver.list(record.config):
+            checkpoints += 1
+            for _, channel, value in one.pending_writes or ():
+                sizes[channel] += len(saver.serde.dumps_typed(value)[1])
+        values = graph.get_state(record.config).values
+        seconds = _durations(graph, record)[:_SLOWEST]
+    messages = values.get("messages", [])
+    facts = {
+        "thread": record.thread,
+        "turns": sum(isinstance(message, HumanMessage) for message in messages),
+        "messages": len(messages),
+        "checkpoints": checkpoints,
+        "bytes": {
+            name: size for name, size in sizes.most_common() if not name.startswith("branch")
+        },
+        "tokens_saved_by_eviction": _saved(values),
+        "seconds": {name: round(spent, 3) for name, spent in seconds},
+    }
+    if where.as_json:
+        print_json(facts)
+        return OK
+    screen = Screen()
+    for name, fact in facts.items():
+        title = name.replace("_", " ")
+        if not isinstance(fact, dict):
+            screen.say(f"{title}: {fact:,}" if isinstance(fact, int) else f"{title}: {fact}")
+            continue
+        screen.say(f"{title}:")
+        for key, number in fact.items():
+            screen.say(f"  {key}: {number:,}")
+    return OK
+
+
+def draw(where: Where, svg: str | None) -> int:
+    """Print the graph as mermaid text, or draw it with the renderer of mermaid."""
+    with open_thread(where.database, where.root, where.thread) as (graph, _):
+        text = draw_mermaid(graph.get_graph())
+    if svg is None:
+        print(text)
+        return OK
+    renderer = shutil.which("mmdc")
+    if renderer is None:
+        raise Failure(
+            "To draw an SVG, install the renderer: npm install -g @mermaid-js/mermaid-cli. Without "
+            "--svg you get the text, which GitHub and others draw."
+        )
+    subprocess.run([renderer, "-i", "-", "-o", svg], input=text, text=True, check=True)
+    return OK
+
+
+# What they share
+
+
+def _opened(graph: Graph, record: Record) -> tuple[FileStore, Tree]:
+    """Return the files as the agent sees them at `/`, and those of the thread."""
+    thread = Thread(graph, record.config)
+    files = thread.tree(run_sync(thread.state()))
+    root = files.mount_of("/")
+    context = MountContext(root.prefix, files.thread, thread.runtime)
+    return open_store(root.backend, context), files
+
+
+def _listed(files: FileStore, path: str, depth: int) -> Iterator[tuple[int, str, bool]]:
+    found = run_sync(files.ls(path)).entries or []
+    for info in sorted(found, key=lambda one: one["path"]):
+        is_directory = bool(info.get("is_dir")) and not info.get("is_link")
+        yield depth, shown_path(info["path"].rstrip("/")), is_directory
+        if is_directory and not info["path"].rstrip("/").endswith("/.git"):
+            yield from _listed(files, info["path"].rstrip("/"), depth + 1)
+
+
+def _write(place: Path, version: Version | None) -> None:
+    """Put a version where another one may be."""
+    is_directory = place.is_dir() and not place.is_symlink()
+    if is_directory and (version is None or version.kind != "directory"):
+        shutil.rmtree(place)
+    elif not is_directory:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            place.unlink()
+    if version is None:
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if version.kind == "link":
+        os.symlink(os.fsdecode(version.content), place)
+        return
+    if version.kind == "directory":
+        place.mkdir(exist_ok=True)
+    else:
+        place.write_bytes(version.content)
+    if version.mode is not None:
+        place.chmod(version.mode)
+
+
+def _durations(graph: Graph, record: Record) -> list[tuple[str, float]]:
+    """Return how long each node took in all, the slowest first.
+
+    Nodes of one step took as long as the step.
+    """
+    spent: dict[str, float] = {}
+    newer: tuple[datetime, Any] | None = None
+    for state in graph.get_state_history(record.config):
+        began = datetime.fromisoformat(state.created_at or "")
+        if newer is not None and newer[1].get("source") == "loop":
+            for name in set(state.next):
+                spent[name] = spent.get(name, 0) + (newer[0] - began).total_seconds()
+        newer = began, state.metadata or {}
+    return sorted(spent.items(), key=lambda one: one[1], reverse=True)
+
+
+def _saved(values: dict[str, Any]) -> int:
+    """Return about how many tokens the conversation would have more without eviction."""
+    files = values.get("files") or {}
+    saved = 0
+    for message in values.get("messages", []):
+        for path in message.additional_kwargs.values():
+            if isinstance(path, str) and path.startswith("/large_tool_results/") and path in files:
+                saved += len(files[path]["content"]) - len(message.text)
+    return saved // CHARACTERS_PER_TOKEN

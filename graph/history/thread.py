@@ -46,7 +46,7 @@ class Thread:
             raise ValueError('History needs a thread: {"configurable": {"thread_id": ...}}.')
         self.graph = graph
         self.config: RunnableConfig = {"configurable": {**config["configurable"]}}
-        self._runtime: Runtime[Any] = Runtime(context=context, store=graph.store)
+        self.runtime: Runtime[Any] = Runtime(context=context, store=graph.store)
         self._as_node = as_node
         self.mounts = self._mounts()
 
@@ -100,7 +100,7 @@ class Thread:
         return Tree(
             ThreadFiles(values.get("files") or {}, values.get("overlay") or {}),
             self.mounts,
-            self._runtime,
+            self.runtime,
         )
 
     def check_paths(self, paths: Collection[str] | None, *, only_overlays: bool = False) -> None:
@@ -134,7 +134,7 @@ class Thread:
             raise ValueError("The graph has no filesystem, so there is no history of files.")
         mounts = Mounts(found)
         while factory := next((mount for mount in mounts.all if mount.is_factory), None):
-            mounts = mounts.with_made(factory, factory.backend(self._runtime))
+            mounts = mounts.with_made(factory, factory.backend(self.runtime))
         # Edits that did not fit are no changes of what an overlay shows.
         is_overlaid = mounts.locate(CONFLICTS).overlay is not None
         return mounts.with_conflicts if is_overlaid else mounts

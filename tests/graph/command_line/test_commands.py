@@ -219,7 +219,7 @@ def test_commands_that_only_look_write_nothing(project: Project) -> None:
     project("run", TASK)
     (project.root / "README.md").write_text("changed meanwhile\n")
     before = _dump(project.database)
-    for name in ("status", "diff", "log", "threads", "doctor"):
+    for name in ("status", "diff", "log", "threads", "doctor", "tree", "stats", "draw"):
         project(name)
     assert _dump(project.database) == before
     with closing(sqlite3.connect(project.database, isolation_level=None)) as writer:
@@ -232,12 +232,68 @@ def _dump(database: Path) -> list[str]:
         return list(connection.iterdump())
 
 
+def test_files_are_shown_and_exported_as_the_agent_sees_them(
+    project: Project, tmp_path: Path
+) -> None:
+    (project.root / ".hidden").write_text("h")
+    (project.root / "link").symlink_to("README.md")
+    project("run", f"{TASK}\ndelete /src\n\nwrite_file /src/new/b.py b")
+    assert project("tree") == "README.md\nlink\nnotes.txt\nsrc/\n  new/\n    b.py\n"
+    assert ".hidden" in project("tree", "--hidden")
+    assert project.rows("tree", "src") == [
+        {"path": "src/new", "directory": True},
+        {"path": "src/new/b.py", "directory": False},
+    ]
+    assert project("cat", "README.md") == AFTER["README.md"]
+    assert "no such file" in project("cat", "src/answer.py", code=1)
+    project("export", str(tmp_path / "copy"))
+    copy = tmp_path / "copy"
+    assert (copy / "README.md").read_text() == AFTER["README.md"]
+    assert [path.name for path in (copy / "src").rglob("*")] == ["new", "b.py"]
+    assert (copy / "link").is_symlink()
+    assert project.files() == {**BEFORE, ".hidden": "h", "link": BEFORE["README.md"]}
+    assert "is not an empty directory" in project("export", str(copy), code=1)
+    assert "is inside of" in project("export", str(project.root / "x"), code=1)
+
+
+def test_a_fork_goes_its_own_way_and_is_compared(project: Project) -> None:
+    first = project.rows("run", TASK)[0]["thread"]
+    step = project.rows("log")[0]["step"]
+    (forked,) = project.rows("fork", "--at", str(step))
+    assert forked["from"] == first
+    assert [row["path"] for row in project.rows("status")] == ["README.md", "notes.txt"]
+    project("chat", stdin="read_file /README.md\nedit_file /README.md code sources\n")
+    told = project("compare", first, forked["thread"])
+    assert "-It has the code.\n+It has the sources.\n" in told
+    assert "-    return 42\n+    return 41\n" in told
+    assert "the same files" in project("compare", first, first)
+    assert project.rows("status", "--thread", first) == CHANGED
+    project("apply")
+    assert "sources" in project.files()["README.md"]
+
+
+def test_a_thread_is_counted_and_its_graph_drawn(project: Project) -> None:
+    project("run", "# a comment\n" * 9_000)
+    project("chat", stdin="write_file /a.txt hi\n")
+    (facts,) = project.rows("stats")
+    assert facts["turns"] == 2
+    assert facts["bytes"]["files"] > 100_000
+    assert facts["tokens_saved_by_eviction"] > 20_000
+    assert "model" in facts["seconds"]
+    assert "turns: 2" in project("stats")
+    assert "router -.-> write_file" in project("draw")
+    assert "mermaid-cli" in project("draw", "--svg", "graph.svg", code=1)
+
+
 def test_threads_can_be_in_postgres(project: Project, tmp_path: Path) -> None:
     with databases.choose("postgres"):
         uri = databases.uri_of(tmp_path / "threads")
     project("run", TASK, "--db", uri)
     assert project.rows("status", "--db", uri) == CHANGED
     assert "src/answer.py" in project("undo", "--db", uri)
+    for looking in ("diff", "log", "threads", "tree", "stats", "draw", "doctor"):
+        project(looking, "--db", uri)
+    project("fork", "--db", uri)
     project("apply", "--db", uri)
     assert project.files() == {**AFTER, "src/answer.py": CODE}
 

@@ -5,8 +5,10 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from langgraph_sdk import get_sync_client
 
 from tests.graph.command_line.project import TASK, Project
 from tests.graph.command_line.terminal import Terminal
@@ -40,10 +42,16 @@ def test_a_newcomer_runs_looks_undoes_and_applies(start: Start, project: Project
     for command, said in (
         (["status"], "M src/answer.py  +1 -1"),
         (["log"], "write_file A notes.txt  +2"),
+        (["tree"], "notes.txt"),
+        (["cat", "src/answer.py"], "return 42"),
+        (["stats"], "turns: 1"),
+        (["draw"], "router"),
+        (["export", "../copy"], "Written to ../copy"),
         (["undo"], "undone  src/answer.py"),
         (["discard", "notes.txt"], "discarded  notes.txt"),
         (["apply"], "applied   README.md"),
         (["threads"], "read_file /README.md"),
+        (["fork"], "begins where"),
         (["doctor"], "commands in a sandbox"),
         (["--help"], "Write the changes to disk"),
     ):
@@ -152,3 +160,16 @@ def test_a_run_that_is_killed_keeps_its_changes(start: Start, project: Project) 
     run.kill()
     chat = start("chat").expect("> ").type("read_file /a.txt\n").expect("1 hi").expect("> ")
     assert chat.type("/quit\n").exit_code() == 0
+
+
+def test_serve_starts_a_server_for_the_directory(start: Start, project: Project) -> None:
+    server = start("serve").expect("Studio: ").expect("Application started up")
+    found = re.search(r"server: (http://127.0.0.1:\d+)", server.text)
+    assert found is not None
+    client = get_sync_client(url=found[1])
+    task: Any = {"messages": [{"role": "user", "content": "ls /\n\nwrite_file /a.txt hi"}]}
+    result: Any = client.runs.wait(client.threads.create()["thread_id"], "lgfs", input=task)
+    assert "README.md" in str(result["messages"])
+    assert list(result["files"]) == ["/a.txt"]
+    assert "a.txt" not in project.files()
+    server.type("\x03").exit_code()
