@@ -718,6 +718,23 @@ async def test_what_a_run_asks_to_review_is_reviewed_in_subagents_too(own: Any) 
     assert at.files == {"/a": "x"}
 
 
+@MODES
+@pytest.mark.parametrize("inside", [False, True])
+async def test_a_reply_that_does_not_fit_runs_nothing_even_if_its_run_chooses_no_review(
+    mode: str, inside: bool
+) -> None:
+    graph = delegating("/a", context_schema=Choices)
+    at = Desk(graph, mode) if inside else desk(write("/a"), mode=mode, context_schema=Choices)
+    at.context = {"interrupt_on": ["write_file"]}
+    await at.go()
+    at.context = None
+    await at.decide({"type": "aprove"})
+    assert "'aprove' is not allowed" in at.asked[0]["description"]
+    assert at.files == {}
+    await at.decide(APPROVE)
+    assert at.files == {"/a": "x"}
+
+
 async def test_a_subagent_may_have_its_own_reviews_and_other_tools() -> None:
     options: Any = {"tools": [send], "interrupt_on": {"send": True, "write_file": True}}
     at = await Desk(delegating("/a", worker={"interrupt_on": {}}, **options)).go()
