@@ -775,6 +775,18 @@ def test_nonsense_is_refused_when_the_graph_is_built(name: str) -> None:
         create_filesystem_agent(ScriptedModel(), [send], interrupt_on=given)
 
 
+def test_a_schema_with_a_key_that_review_needs_is_refused() -> None:
+    class Meeting(FilesystemState):
+        decisions: list[str]
+
+    options: Any = {"interrupt_on": {"ls": True}}
+    with pytest.raises(ValueError, match="Meeting has a key `decisions`"):
+        create_filesystem_agent(ScriptedModel(), state_schema=Meeting, **options)
+    with pytest.raises(ValueError, match="Meeting has a key `decisions`"):
+        add_filesystem(StateGraph(Meeting), then="model", **options)
+    create_filesystem_agent(ScriptedModel(), state_schema=Meeting)
+
+
 def test_functions_of_a_config_must_not_be_async() -> None:
     async def later(*_: Any) -> Any:
         return True
