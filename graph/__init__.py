@@ -1,4 +1,4 @@
-"""A filesystem for agents, as a LangGraph graph that you can see.
+"""A filesystem for LangGraph agents, in which every file operation is a node that you can see.
 
 Each name is loaded when it is first used, so importing the package takes little time.
 """
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from langgraph_filesystem.state.files import FileData, FileEdit, merge_files
     from langgraph_filesystem.state.schema import FilesystemState
     from langgraph_filesystem.state.workspace.composite import CompositeBackend
+    from langgraph_filesystem.state.workspace.overlay import OverlayBackend
     from langgraph_filesystem.state.workspace.permissions import FilesystemPermission, read_only
     from langgraph_filesystem.subagents import Subagent
     from langgraph_filesystem.subgraph.filesystem_node import filesystem_node
@@ -49,6 +50,7 @@ __all__ = (
     "FilesystemPermission",
     "FilesystemState",
     "LocalShellBackend",
+    "OverlayBackend",
     "RemoteBackend",
     "SandboxBackend",
     "SandboxUnavailable",
@@ -84,6 +86,7 @@ _HOMES = {
     "FilesystemPermission": "state.workspace.permissions",
     "FilesystemState": "state.schema",
     "LocalShellBackend": "state.backends.execution.shell",
+    "OverlayBackend": "state.workspace.overlay",
     "RemoteBackend": "state.backends.objects.remote",
     "SandboxBackend": "state.backends.execution.sandbox",
     "SandboxUnavailable": "state.backends.execution.sandbox",

@@ -29,8 +29,9 @@ from langgraph_filesystem.state.langgraph_internals import (
     runnable_of,
     with_first_writer,
 )
+from langgraph_filesystem.state.workspace.mounts import Mounts
 
-__all__ = ("GuardedGraph", "guarded")
+__all__ = ("GuardedGraph", "all_mounts", "guarded")
 
 _SUPERSTEPS_PER_TURN = 4
 """Of this graph: `model`, `router`, an operation, `evict`."""
@@ -154,9 +155,17 @@ def _checked_nodes(nodes: Mapping[str, Any]) -> dict[str, Any]:
 
 def _reaches_outside(graph: CompiledStateGraph[Any, Any, Any, Any]) -> bool:
     """Say whether a node of the graph, or of a graph inside it, has a mount outside the state."""
+    return any(mounts.reach_outside for mounts in all_mounts(graph))
+
+
+def all_mounts(graph: CompiledStateGraph[Any, Any, Any, Any]) -> Iterator[Mounts]:
+    """Yield the mounts of a graph and of the graphs inside it."""
     graphs = [graph, *(inside for _, inside in graph.get_subgraphs(recurse=True))]
-    nodes = [runnable_of(n) for one in graphs for n in getattr(one, "nodes", {}).values()]
-    return any(isinstance(node, Node) and node.reaches_outside for node in nodes)
+    for one in graphs:
+        for node in getattr(one, "nodes", {}).values():
+            bound = runnable_of(node)
+            if isinstance(bound, Node) and bound.mounts is not None:
+                yield bound.mounts
 
 
 def _is_inside() -> bool:

@@ -1,8 +1,8 @@
 """The `evict` node: messages that are too large for the context are moved to files.
 
 It looks at the messages since the last AI message. A large one keeps its id and its place, and
-holds its head and tail and the path where the whole text can be read. The answer of a subagent is
-told here which of its changes did not fit.
+holds its head and tail and the path where the whole text can be read. The answer of a subagent gets
+a note here about changes that did not fit.
 """
 
 import hashlib
@@ -19,12 +19,12 @@ from langgraph_filesystem.nodes.calls import unanswered
 from langgraph_filesystem.nodes.content import SUMMARY, block_text, text_of
 from langgraph_filesystem.nodes.node import Edge, Node
 from langgraph_filesystem.nodes.once import Once
-from langgraph_filesystem.nodes.operation import open_workspace
+from langgraph_filesystem.nodes.operation import open_workspace, read_files
 from langgraph_filesystem.nodes.registry import Operation
 from langgraph_filesystem.nodes.settings import CHARACTERS_PER_TOKEN, Settings, offered_by
 from langgraph_filesystem.nodes.task import tell_conflicts
 from langgraph_filesystem.state.errors import FileExists, FilesystemError
-from langgraph_filesystem.state.files import FileData, ThreadFiles, current_time
+from langgraph_filesystem.state.files import FileData, current_time
 from langgraph_filesystem.state.io import attempt
 from langgraph_filesystem.state.langgraph_internals import read_channels
 from langgraph_filesystem.state.paths import is_within
@@ -64,9 +64,9 @@ def evict_node(built: Settings, operations: Mapping[str, Operation]) -> Node:
         if not large:
             return update
         how = ways_to_read(operations, runtime)
-        channels = read_channels(config, "files", "seen")
-        once, files = Once(config), ThreadFiles(channels.get("files") or {})
-        workspace = open_workspace(settings, runtime, files, channels.get("seen"), once)
+        seen = read_channels(config, "seen").get("seen")
+        once, files = Once(config), read_files(config, settings.mounts)
+        workspace = open_workspace(settings, runtime, files, seen, once)
         name_of = _name_among_branches if once.is_nested else _name_of
         replaced = [
             await _evicted(message, name_of, workspace, once, settings, how) for message in large
@@ -74,7 +74,7 @@ def evict_node(built: Settings, operations: Mapping[str, Operation]) -> Node:
         return {"messages": [*told, *replaced], **workspace.updates()}
 
     # It writes where the operations write, and every graph with a filesystem has it.
-    return Node("evict", act, reaches_outside=built.mounts.reach_outside)
+    return Node("evict", act, mounts=built.mounts)
 
 
 def ways_to_read(operations: Collection[str], runtime: Runtime[Any]) -> str:

@@ -17,11 +17,12 @@ from typing_extensions import TypedDict
 
 from langgraph_filesystem.nodes.answers import valid
 from langgraph_filesystem.nodes.calls import calls_of, last_ai_message
+from langgraph_filesystem.nodes.operation import read_files
 from langgraph_filesystem.nodes.registry import OPERATIONS, WRITE_TODOS
 from langgraph_filesystem.nodes.settings import Settings
 from langgraph_filesystem.state.channels import StateChannel, latest
 from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, PathRefused
-from langgraph_filesystem.state.files import FileData, ThreadFiles, digest_of
+from langgraph_filesystem.state.files import FileData, digest_of
 from langgraph_filesystem.state.io import attempt, gather_limited
 from langgraph_filesystem.state.langgraph_internals import read_channels
 from langgraph_filesystem.state.paths import normalize_path
@@ -77,11 +78,11 @@ class Memory:
 
     async def updates(self, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
         """Read the files, and return what that changes in the channels."""
-        state = read_channels(config, "files", "seen", self.channel)
+        state = read_channels(config, "seen", self.channel)
         # Without the permissions of the agent: whoever built the graph chose these files.
         workspace = Workspace(
             self._mounts,
-            ThreadFiles(state.get("files") or {}),
+            read_files(config, self._mounts),
             runtime,
             seen=Seen(state.get("seen")),
         )

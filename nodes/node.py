@@ -7,6 +7,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.runtime import Runtime, get_runtime
 
 from langgraph_filesystem.state.io import awaiting, call_either, run_sync
+from langgraph_filesystem.state.workspace.mounts import Mounts
 
 __all__ = ("Edge", "Node", "invoke")
 
@@ -16,10 +17,10 @@ Act = Callable[[Any, RunnableConfig, Runtime[Any]], Coroutine[Any, Any, Any]]
 class Node(Runnable[Any, Any]):
     """An `async` function of state, config and runtime, as a node of any graph."""
 
-    def __init__(self, name: str, act: Act, *, reaches_outside: bool = False) -> None:
+    def __init__(self, name: str, act: Act, *, mounts: Mounts | None = None) -> None:
         self.name = name
-        self.reaches_outside = reaches_outside
-        """Whether it may change something outside the state."""
+        self.mounts = mounts
+        """The mounts of the graph, kept in one node for whoever has the compiled graph only."""
         self._act = act
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:

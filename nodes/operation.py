@@ -18,11 +18,12 @@ from langgraph_filesystem.state.files import ThreadFiles
 from langgraph_filesystem.state.io import attempt
 from langgraph_filesystem.state.langgraph_internals import read_channels
 from langgraph_filesystem.state.text import PathPart
+from langgraph_filesystem.state.workspace.mounts import Mounts
 from langgraph_filesystem.state.workspace.permissions import Permissions
 from langgraph_filesystem.state.workspace.seen import Seen
 from langgraph_filesystem.state.workspace.workspace import Limits, Workspace
 
-__all__ = ("calls_of_task", "open_workspace", "operation_node")
+__all__ = ("calls_of_task", "open_workspace", "operation_node", "read_files")
 
 
 def operation_node(operation: Operation, built: Settings) -> Node:
@@ -33,9 +34,9 @@ def operation_node(operation: Operation, built: Settings) -> Node:
         # `evict` needs the whole text of an answer that it moves to a file.
         is_evicted = not operation.is_bounded and settings.evict_over is not None
         limit = None if is_evicted else MAX_CHARACTERS
-        state = read_channels(config, "messages", "files", "seen")
+        state = read_channels(config, "messages", "seen")
         once = Once(config)
-        files = ThreadFiles(state.get("files") or {})
+        files = read_files(config, settings.mounts)
         rules = settings.permissions
         workspace = open_workspace(
             settings, runtime, files, state.get("seen"), once, permissions=rules
@@ -83,6 +84,13 @@ def open_workspace(
         before_effect=once.ready,
         permissions=permissions,
     )
+
+
+def read_files(config: RunnableConfig, mounts: Mounts) -> ThreadFiles:
+    """Return the files of the thread, with what it changed in overlays if there are any."""
+    state = read_channels(config, "files", *(["overlay"] if mounts.overlays else []))
+    overlay = (state.get("overlay") or {}) if mounts.overlays else None
+    return ThreadFiles(state.get("files") or {}, overlay)
 
 
 def calls_of_task(task: dict[str, Any], messages: list[Any], config: RunnableConfig) -> list[Call]:

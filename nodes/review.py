@@ -23,7 +23,7 @@ from langgraph_filesystem.nodes.edit_file import EditFile, unified_diff
 from langgraph_filesystem.nodes.evict import preview
 from langgraph_filesystem.nodes.node import Node
 from langgraph_filesystem.nodes.once import Once
-from langgraph_filesystem.nodes.operation import open_workspace
+from langgraph_filesystem.nodes.operation import open_workspace, read_files
 from langgraph_filesystem.nodes.registry import Operation
 from langgraph_filesystem.nodes.router import (
     Plan,
@@ -36,7 +36,6 @@ from langgraph_filesystem.nodes.settings import Review, Settings
 from langgraph_filesystem.nodes.write_file import WriteFile
 from langgraph_filesystem.state.edits import plan_edit
 from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, NotText
-from langgraph_filesystem.state.files import ThreadFiles
 from langgraph_filesystem.state.io import attempt, in_thread
 from langgraph_filesystem.state.langgraph_internals import read_channels
 from langgraph_filesystem.state.schema import Decision
@@ -86,7 +85,7 @@ def review_node(
 
 
 def _asked_about(state: Any, made: Sequence[Decision]) -> list[Call]:
-    """Return the planned calls, without those that were answered since, or one that is unclear."""
+    """Return the calls to ask about: the first with an unclear reply, else all that are open."""
     message, answers = last_ai_message(state["messages"])
     if message is None:
         return []
@@ -222,11 +221,9 @@ class _Descriptions:
         config: RunnableConfig,
         runtime: Runtime[Any],
     ) -> None:
-        channels = read_channels(config, "files", "seen")
-        files = ThreadFiles(channels.get("files") or {})
-        self._workspace: Workspace = open_workspace(
-            settings, runtime, files, channels.get("seen"), Once(config)
-        )
+        seen = read_channels(config, "seen").get("seen")
+        files = read_files(config, settings.mounts)
+        self._workspace: Workspace = open_workspace(settings, runtime, files, seen, Once(config))
         # Whoever may review calls may not be allowed to see every file.
         self._workspace.permissions = settings.permissions
         self._operations = operations

@@ -7,7 +7,7 @@ need the approval of a person come last: `review` asks about them when nothing e
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NotRequired
+from typing import Annotated, Any, NotRequired
 
 from langchain_core.messages import AnyMessage, ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -27,11 +27,12 @@ from langgraph_filesystem.nodes.calls import (
 )
 from langgraph_filesystem.nodes.node import Edge, Node
 from langgraph_filesystem.nodes.once import Once
-from langgraph_filesystem.nodes.operation import open_workspace
+from langgraph_filesystem.nodes.operation import open_workspace, read_files
 from langgraph_filesystem.nodes.registry import Operation
 from langgraph_filesystem.nodes.settings import Settings, chosen, offered_by
+from langgraph_filesystem.state.channels import OverlayChannel
+from langgraph_filesystem.state.entries import OverlayEntry
 from langgraph_filesystem.state.errors import DeniedByRule, FilesystemError, InvalidCall
-from langgraph_filesystem.state.files import ThreadFiles
 from langgraph_filesystem.state.io import attempt, in_thread
 from langgraph_filesystem.state.langgraph_internals import read_channels, running_channels
 from langgraph_filesystem.state.paths import is_within, overlaps
@@ -39,6 +40,7 @@ from langgraph_filesystem.state.schema import Decision, Route
 from langgraph_filesystem.state.text import PathPart
 
 __all__ = (
+    "OverlaidInput",
     "Plan",
     "ReviewedInput",
     "RouterInput",
@@ -56,6 +58,12 @@ class RouterInput(TypedDict):
 
     messages: list[AnyMessage]
     routes: NotRequired[list[Route]]
+
+
+class OverlaidInput(RouterInput):
+    """The same in a graph with an overlay mount: gives the graph the channel `overlay`."""
+
+    overlay: NotRequired[Annotated[dict[str, OverlayEntry], OverlayChannel()]]
 
 
 class ReviewedInput(RouterInput):
@@ -97,7 +105,7 @@ def decisions_about(messages: list[AnyMessage], decisions: Sequence[Decision]) -
 
 
 def dispatch_edge(*, may_ask: bool = False) -> Edge:
-    """Return the edge behind the router, or behind `review`, which `may_ask` no second time.
+    """Return the edge behind the router, or behind `review`; `may_ask` if it may go to `review`.
 
     It goes to a `Send` for each task with unanswered calls, else to `review` if there are calls
     that wait for a person. It is a pure function of the state, so a run can continue from a state
@@ -129,12 +137,13 @@ def dispatch_edge(*, may_ask: bool = False) -> Edge:
 
 @dataclass(frozen=True)
 class _Claim:
-    """What a call works on: a path and everything below it, or a whole mount."""
+    """What a call works on: a path and everything below it, or the mounts that commands reach."""
 
     path: str
     changes: bool
     served_by: str
-    whole_mount: bool = False
+    reaches: frozenset[str] = frozenset()
+    """The prefixes of the mounts that a command may reach."""
     by_subagent: bool = False
     """Subagents may touch any file. What they change is merged, so they run beside each other."""
 
@@ -143,9 +152,9 @@ class _Claim:
             return self.by_subagent != other.by_subagent
         if not (self.changes or other.changes):
             return False
-        if self.whole_mount:
-            return other.served_by == self.path or is_within(self.path, other.path)
-        if other.whole_mount:
+        if self.reaches:
+            return other.served_by in self.reaches or is_within(self.path, other.path)
+        if other.reaches:
             return other.conflicts(self)
         return overlaps(self.path, other.path)
 
@@ -227,7 +236,8 @@ class Plan:
             return (_Claim("/", True, "/", by_subagent=True),)
         if operation.name == "execute":
             prefixes = [mount.prefix for mount in self._mounts.shells]
-            claims = [_Claim(prefix, True, prefix, whole_mount=True) for prefix in prefixes]
+            reached = self._mounts.reached_by_commands
+            claims = [_Claim(prefix, True, prefix, reached) for prefix in prefixes]
         else:
             claims = [
                 _Claim(path, operation.changes, self._mounts.locate(path).prefix)
@@ -268,7 +278,7 @@ class Plan:
         paths = [c.path for c in claims if may_restrict(call.name, c.path, ("interrupt",))]
         if not paths:
             return False
-        files = ThreadFiles(read_channels(self._config, "files").get("files") or {})
+        files = read_files(self._config, self._settings.mounts)
         workspace = open_workspace(self._settings, self._runtime, files, None, Once(self._config))
         kinds = [await attempt(workspace.kind(path), "look at ", PathPart(path)) for path in paths]
         return any(kind not in (None, "file") for kind in kinds)
@@ -310,7 +320,7 @@ class Plan:
             message=task.calls[0].message,
             calls=[call.id for call in task.calls],
             node=task.node,
-            path=first.path if first and not first.whole_mount else "",
+            path=first.path if first and not first.reaches else "",
             mount=mount.prefix if mount else "",
             backend=mount.name if mount else "",
         )

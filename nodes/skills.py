@@ -15,10 +15,11 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from langgraph_filesystem.nodes.memory import checked_paths, shown_error
+from langgraph_filesystem.nodes.operation import read_files
 from langgraph_filesystem.nodes.settings import Settings
 from langgraph_filesystem.state.channels import StateChannel, latest
 from langgraph_filesystem.state.errors import FileNotFound, FilesystemError
-from langgraph_filesystem.state.files import FileData, ThreadFiles
+from langgraph_filesystem.state.files import FileData
 from langgraph_filesystem.state.io import attempt, gather_limited, in_thread
 from langgraph_filesystem.state.langgraph_internals import read_channels
 from langgraph_filesystem.state.paths import normalize_path
@@ -86,8 +87,8 @@ class Skills:
 
     async def updates(self, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
         """Look for skills, and return what that changes in the channel."""
-        state = read_channels(config, "files", self.channel)
-        files = ThreadFiles(state.get("files") or {})
+        state = read_channels(config, self.channel)
+        files = read_files(config, self._mounts)
         # What the agent may not read is not offered.
         workspace = Workspace(self._mounts, files, runtime, permissions=self._permissions)
         found = [skill for path in self.paths for skill in await _skills_in(workspace, path)]

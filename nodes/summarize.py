@@ -38,10 +38,9 @@ from langgraph_filesystem.nodes.history import History, rendered
 from langgraph_filesystem.nodes.model import Request, Requests
 from langgraph_filesystem.nodes.node import Node, invoke
 from langgraph_filesystem.nodes.once import Once
-from langgraph_filesystem.nodes.operation import open_workspace
+from langgraph_filesystem.nodes.operation import open_workspace, read_files
 from langgraph_filesystem.nodes.settings import CHARACTERS_PER_TOKEN, Settings
 from langgraph_filesystem.state.errors import FilesystemError
-from langgraph_filesystem.state.files import ThreadFiles
 from langgraph_filesystem.state.io import attempt
 from langgraph_filesystem.state.langgraph_internals import read_channels
 
@@ -320,9 +319,9 @@ class Summarizer:
     def _history(
         self, messages: Sequence[AnyMessage], config: RunnableConfig, runtime: Runtime[Any]
     ) -> History:
-        channels = read_channels(config, "files", "seen")
-        once, files = Once(config), ThreadFiles(channels.get("files") or {})
-        workspace = open_workspace(self._settings, runtime, files, channels.get("seen"), once)
+        seen = read_channels(config, "seen").get("seen")
+        once, files = Once(config), read_files(config, self._settings.mounts)
+        workspace = open_workspace(self._settings, runtime, files, seen, once)
         former = [path for m in messages for path in m.additional_kwargs.get(SUMMARY, ())]
         return History(workspace, once, config, former)
 

@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.channels import DeltaChannel
 from langgraph.types import Overwrite
 
+from langgraph_filesystem.state.entries import merge_overlay
 from langgraph_filesystem.state.errors import InvalidFiles
 from langgraph_filesystem.state.files import merge_files
 from langgraph_filesystem.state.langgraph_internals import bare_copy, overwrite_of
@@ -19,6 +20,7 @@ from langgraph_filesystem.state.messages import merge_messages
 __all__ = (
     "FilesChannel",
     "MessagesChannel",
+    "OverlayChannel",
     "SeenChannel",
     "StateChannel",
     "check_files",
@@ -155,13 +157,36 @@ class StateChannel(DeltaChannel[Any]):
         return new
 
 
-class FilesChannel(StateChannel):
+class CheckedChannel(StateChannel):
+    """A channel that refuses invalid values when they are written."""
+
+    __slots__ = ()
+
+    _check: Callable[[Any, Sequence[Any]], Any]
+
+    def replay_writes(self, writes: Sequence[Any]) -> None:
+        # `update_state` stores a write before it applies it, so one that was refused may lie in
+        # the database: it was refused then, and must not make the thread unreadable now.
+        good = [(task, key, value) for task, key, value in writes if self._is_valid(value)]
+        super().replay_writes(good)
+
+    def _is_valid(self, value: Any) -> bool:
+        is_overwrite, new = overwrite_of(value)
+        try:
+            type(self)._check({}, [new if is_overwrite else value])
+        except InvalidFiles:
+            return False
+        return True
+
+
+class FilesChannel(CheckedChannel):
     """The files of a thread. What is not files is refused when it is written."""
 
     __slots__ = ()
 
     _share = _FILES_SHARE
     _replayed = _REPLAYED
+    _check = staticmethod(merge_files)
 
     def __init__(
         self,
@@ -171,12 +196,6 @@ class FilesChannel(StateChannel):
         snapshot_frequency: int = _SNAPSHOT_EVERY,
     ) -> None:
         super().__init__(reducer, typ or dict, snapshot_frequency=snapshot_frequency)
-
-    def replay_writes(self, writes: Sequence[Any]) -> None:
-        # `update_state` stores a write before it applies it, so one that was refused may lie in
-        # the database: it was refused then, and must not make the thread unreadable now.
-        good = [(task, key, value) for task, key, value in writes if _is_files(value)]
-        super().replay_writes(good)
 
 
 class MessagesChannel(StateChannel):
@@ -217,6 +236,23 @@ class SeenChannel(StateChannel):
         super().__init__(reducer, typ or dict, snapshot_frequency=snapshot_frequency)
 
 
+class OverlayChannel(CheckedChannel):
+    """What a thread changed in the trees below its overlay mounts."""
+
+    __slots__ = ()
+
+    _check = staticmethod(merge_overlay)
+
+    def __init__(
+        self,
+        reducer: Callable[[Any, Sequence[Any]], Any] = merge_overlay,
+        typ: Any = None,
+        *,
+        snapshot_frequency: int = _SNAPSHOT_EVERY,
+    ) -> None:
+        super().__init__(reducer, typ or dict, snapshot_frequency=snapshot_frequency)
+
+
 def latest(left: Any, writes: Sequence[Any]) -> Any:
     """Keep what was written last, for a channel that one node writes as a whole."""
     return writes[-1] if writes else left
@@ -239,14 +275,6 @@ _CHANNELS: dict[str, Callable[[], StateChannel]] = {
     "messages": MessagesChannel,
     "seen": SeenChannel,
 }
-
-
-def _is_files(value: Any) -> bool:
-    try:
-        check_files(value)
-    except InvalidFiles:
-        return False
-    return True
 
 
 def _weigh(value: Any) -> int:

@@ -16,6 +16,7 @@ FilesystemError
 ├── TextNotFound
 ├── TextNotUnique
 ├── NotRead
+├── FileChanged
 ├── PatternRefused
 ├── Unsupported
 ├── BackendFailed
@@ -38,6 +39,7 @@ __all__ = (
     "ColumnPastEnd",
     "CommandStarted",
     "DeniedByRule",
+    "FileChanged",
     "FileExists",
     "FileNotFound",
     "FileTooLarge",
@@ -216,6 +218,13 @@ class NotRead(FilesystemError):
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(PathPart(path), f": {reason}. Read it with `read_file`, then try again.")
+
+
+class FileChanged(FilesystemError):
+    """A file is not what a change of it was based on."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(PathPart(path), ": has changed since, so it was left as it is.")
 
 
 class PatternRefused(FilesystemError):

@@ -16,6 +16,13 @@ from typing import Any, Literal, NotRequired, TypeAlias
 from typing_extensions import TypedDict, TypeIs
 
 from langgraph_filesystem.state.edits import Edit, apply_edits
+from langgraph_filesystem.state.entries import (
+    Entries,
+    EntriesUpdate,
+    OverlayEntry,
+    combined_entries,
+    merge_overlay,
+)
 from langgraph_filesystem.state.errors import InvalidFiles, PathRefused
 from langgraph_filesystem.state.paths import ancestors, normalize_path
 
@@ -65,6 +72,8 @@ class FileEdit(TypedDict):
 
     edits: list[Edit]
     modified_at: NotRequired[str]
+    base: NotRequired[FileData]
+    """The file to edit if there is none: the first change of a file that an overlay shows."""
 
 
 class FileReplacement(TypedDict):
@@ -141,9 +150,12 @@ def merge_updates(
 class ThreadFiles:
     """The `files` channel as one run of a node sees it, and the changes of that run."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, overlay: Entries | None = None) -> None:
         self.files = files
         self.update: dict[str, PlainWrite] = {}
+        self.overlay = overlay
+        """The `overlay` channel; `None` in a graph without an overlay mount."""
+        self.overlay_update: dict[str, OverlayEntry | None] = {}
         self.call: str | None = None
         """The id of the call that is being answered: edits are stored with it."""
         self._is_copied = False
@@ -159,6 +171,11 @@ class ThreadFiles:
                     edit["call"] = self.call
             apply_write(self.files, path, write)
         self.update = merge_updates(self.update, update)
+
+    def change_overlay(self, update: EntriesUpdate) -> None:
+        """Apply an update of the overlay's entries, so that the next call of the run sees it."""
+        self.overlay = merge_overlay(self.overlay or {}, [update])
+        self.overlay_update = combined_entries(self.overlay_update, update)
 
 
 def current_time() -> str:
@@ -265,6 +282,11 @@ def _checked_edit(path: str, write: Mapping[Any, Any]) -> FileEdit:
     checked = FileEdit(edits=edits)
     if modified := _checked_time(path, write, "modified_at"):
         checked["modified_at"] = modified
+    if "base" in write:
+        base = _checked_write(path, write["base"])
+        if base is None or is_edit(base) or _is_replacement(base):
+            raise InvalidFiles(f"`files`: the `base` of an edit of {path} must be a file.")
+        checked["base"] = base
     return checked
 
 
@@ -326,7 +348,7 @@ def separate_conflicts(
         return {path: write["file"]} if fits else dict([_rejected_version(path, write)])
     if not is_edit(write):
         return {path: write}
-    text = _text_of(old)
+    text = _text_of(old or write.get("base"))
     rejected = write["edits"] if text is None else apply_edits(text, write["edits"])[1]
     if not rejected:
         return {path: write}
@@ -336,6 +358,7 @@ def separate_conflicts(
 
 def _edited(path: str, old: FileData | None, write: FileEdit) -> Files:
     """Return the file after an edit, and a file below `/conflicts/` for each part that fails."""
+    old = old or write.get("base")
     text = _text_of(old)
     if old is None or text is None:
         # It was text when the edit was made: another branch has deleted or replaced it.
@@ -422,6 +445,10 @@ def _add_write(update: dict[str, Any], path: str, write: _CheckedWrite) -> None:
     elif not is_edit(write):
         update[path] = write if first is None or is_edit(first) else _keep_created_at(write, first)
     elif is_edit(first):
-        update[path] = {**first, **write, "edits": [*first["edits"], *write["edits"]]}
+        # The base of the second is of no use: where the first found no file, there was none.
+        both: FileEdit = {**first, "edits": [*first["edits"], *write["edits"]]}
+        if "modified_at" in write:
+            both["modified_at"] = write["modified_at"]
+        update[path] = both
     else:
         update.update(_edited(path, first, write))

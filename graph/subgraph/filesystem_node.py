@@ -17,7 +17,8 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot, StateUpdate
 from typing_extensions import TypedDict
 
-from langgraph_filesystem.state.channels import FilesChannel
+from langgraph_filesystem.state.channels import FilesChannel, OverlayChannel
+from langgraph_filesystem.state.entries import OverlayEntry
 from langgraph_filesystem.state.files import merge_files
 from langgraph_filesystem.state.io import awaiting, run_sync
 from langgraph_filesystem.state.langgraph_internals import (
@@ -49,6 +50,12 @@ class Given(TypedDict):
     """The `seen` of earlier visits, if the parent has no such channel itself."""
 
 
+class GivenOverlaid(Given):
+    """The same for an agent with an overlay mount, whose parent needs the channel too."""
+
+    overlay: NotRequired[Annotated[dict[str, OverlayEntry], OverlayChannel()]]
+
+
 def filesystem_node(agent: Graph) -> "FilesystemNode":
     """Return an agent as a node for your graph, which must have `messages` and `files`.
 
@@ -76,7 +83,8 @@ def filesystem_node(agent: Graph) -> "FilesystemNode":
             "call, but a node starts with the files of its parent. Compile it without a "
             "checkpointer."
         )
-    return FilesystemNode(kind=type(agent), **graph_attributes(agent))
+    node = OverlaidNode if "overlay" in agent.channels else FilesystemNode
+    return node(kind=type(agent), **graph_attributes(agent))
 
 
 def shares_files(graph: Graph) -> bool:
@@ -193,7 +201,7 @@ class FilesystemNode(Graph):
         return {"stream_mode": "values", "output_keys": sorted(keys)}
 
     def _seedable(self) -> list[str]:
-        public = {*input_keys(self), *self.output_channels, "seen"}
+        public = {*input_keys(self), *self.output_channels, "seen", "overlay"}
         return [k for k, v in self.channels.items() if k in public and can_be_seeded(v)]
 
     def _seeded(
@@ -214,6 +222,14 @@ class FilesystemNode(Graph):
         saver = saver_of(config)
         with awaiting():
             return self._seeded(await stored_seeds(saver, config) if saver else {})
+
+
+class OverlaidNode(FilesystemNode):
+    """A graph with an overlay mount as a node of another."""
+
+    def __call__(self, state: GivenOverlaid) -> Any:  # type: ignore[override]  # more keys
+        """Do the same as `invoke`. LangGraph reads the input schema from this signature."""
+        return self.invoke(state)
 
 
 def graph_attributes(graph: Graph) -> dict[str, Any]:

@@ -70,8 +70,8 @@ def _answer(update: Any, name: str, call: str, parent: Parent) -> Any:
         dict(command_writes(update)) if isinstance(update, Command) else update
     )
     text = writes["messages"][-1].text
-    files = writes.get("files")
-    if not files or not parent.has("files"):
+    changed = {key: writes[key] for key in ("files", "overlay") if writes.get(key)}
+    if not changed or not parent.has("files"):
         return text
     answer = ToolMessage(text, tool_call_id=call, name=name)
-    return Command(update={"files": files, "messages": [answer]})
+    return Command(update={**changed, "messages": [answer]})

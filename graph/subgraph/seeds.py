@@ -19,6 +19,7 @@ from langgraph.types import Overwrite
 from langgraph_filesystem.state.channels import (
     FilesChannel,
     MessagesChannel,
+    OverlayChannel,
     SeenChannel,
     StateChannel,
 )
@@ -51,6 +52,7 @@ but is nested deeper, so the two can be told apart."""
 _KINDS: Mapping[str, type[Any]] = {
     "messages": MessagesChannel,
     "files": FilesChannel,
+    "overlay": OverlayChannel,
     "seen": SeenChannel,
     SEEN: SeenChannel,
 }

@@ -7,7 +7,7 @@ subagent is a visit in this one: each hands on what was changed in the files, an
 
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NotRequired
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig, RunnableLambda
@@ -32,7 +32,8 @@ from langgraph_filesystem.nodes.task import (
     task_operation,
     task_reply,
 )
-from langgraph_filesystem.state.channels import FilesChannel
+from langgraph_filesystem.state.channels import FilesChannel, OverlayChannel
+from langgraph_filesystem.state.entries import OverlayEntry
 from langgraph_filesystem.state.errors import InvalidCall
 from langgraph_filesystem.state.files import FileData, merge_files
 from langgraph_filesystem.state.io import attempt, awaiting, call_either, run_sync
@@ -73,7 +74,13 @@ class TaskState(Assigned):
     outcome: Outcome
 
 
-STATE_KEYS = ("assignment", "files", "outcome")
+class OverlaidTaskState(TaskState):
+    """The same for agents with an overlay mount."""
+
+    overlay: NotRequired[Annotated[dict[str, OverlayEntry], OverlayChannel()]]
+
+
+STATE_KEYS = ("assignment", "files", "outcome", "overlay")
 """No subagent can have one of these names: LangGraph has the same names for nodes and keys."""
 
 
@@ -85,7 +92,14 @@ def task_of(
     They are given the values of the `shared` keys that they have too.
     """
     operation = task_operation({name: about for name, (about, _) in members.items()})
-    builder = StateGraph(TaskState, input_schema=Assigned)
+    overlaid = [name for name, (_, node) in members.items() if "overlay" in _channels(node)]
+    if overlaid and not settings.mounts.overlays:
+        raise ValueError(
+            f"The subagent {overlaid[0]!r} has an overlay mount, and the agent has none to hand "
+            "its changes to. Give the agent the same mount."
+        )
+    state = OverlaidTaskState if settings.mounts.overlays else TaskState
+    builder = StateGraph(state, input_schema=Assigned)
     for name, (description, node) in members.items():
         metadata = subagent_metadata(description)
         builder.add_node(name, node, input_schema=Assigned, metadata=metadata)
@@ -99,11 +113,15 @@ def task_of(
     return replace(operation, node=node)
 
 
+def _channels(node: Any) -> Collection[str]:
+    return node.channels if isinstance(node, CompiledStateGraph) else ()
+
+
 class FreshNode(FilesystemNode):
     """A graph as a node that shares the files with its parent and nothing else."""
 
     def _seedable(self) -> list[str]:
-        return ["files"]
+        return [key for key in ("files", "overlay") if key in self.channels]
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Any:
         """Answer what came in."""
@@ -160,7 +178,8 @@ class TaskNode(FreshNode):
         limit = None if is_evicted else MAX_CHARACTERS
         answer = task_reply(call, name, outcome, list(changes), limit)
         files = replacements(changes, state.get("files") or {}, id)
-        return {"messages": [answer], **({"files": files} if files else {})}
+        entries = visit.overlay()
+        return {"messages": [answer], **_named("files", files), **_named("overlay", entries)}
 
 
 class SubagentNode(FreshNode):
@@ -179,7 +198,13 @@ class SubagentNode(FreshNode):
         context = _context(self.choices, self.nodes)
         work = call_either(self._run, self._arun, visit, config, context=context, **options)
         stopped = await attempt(_limited(work), _name(input))
-        return {"outcome": outcome_of(visit.values, stopped), "files": visit.files()}
+        outcome = outcome_of(visit.values, stopped)
+        entries = _named("overlay", visit.overlay())
+        return {"outcome": outcome, "files": visit.files(), **entries}
+
+
+def _named(key: str, value: Any) -> dict[str, Any]:
+    return {key: value} if value else {}
 
 
 def subagent_node(graph: Any, choices: frozenset[str] = frozenset()) -> Any:

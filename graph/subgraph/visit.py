@@ -14,6 +14,7 @@ from langgraph.channels.base import BaseChannel
 from langgraph.types import Command, Overwrite
 
 from langgraph_filesystem.state.channels import merge_seen
+from langgraph_filesystem.state.entries import changed_entries, merge_overlay
 from langgraph_filesystem.state.files import merge_files
 from langgraph_filesystem.state.langgraph_internals import (
     command_writes,
@@ -36,7 +37,7 @@ from langgraph_filesystem.subgraph.seeds import RecordedChannel
 
 __all__ = ("Parent", "Visit")
 
-_OURS = frozenset({"messages", "files", "seen", "routes", "decisions", SEEN})
+_OURS = frozenset({"messages", "files", "overlay", "seen", "routes", "decisions", SEEN})
 _BY_VALUE = ("messages", "files")
 """Channels that are stored if they are given as input, so that people see them at an interrupt."""
 
@@ -52,7 +53,7 @@ class Visit:
         seeded: Collection[str],
         inputs: Collection[str],
     ) -> None:
-        parent.check(given)
+        parent.check(given, needs_overlay="overlay" in seeded)
         self.values: dict[str, Any] = {}
         """The latest values of the channels of the visiting graph, interrupts included."""
         self.live: dict[str, RecordedChannel] = {}
@@ -108,6 +109,8 @@ class Visit:
         yield from self._messages()
         if files := self.files():
             yield "files", files
+        if entries := self.overlay():
+            yield "overlay", entries
         if self._parent.has(self._parent.seen) and (seen := self._seen()):
             yield self._parent.seen, seen
         for key in [key for key in self.values if key not in _OURS]:
@@ -135,6 +138,10 @@ class Visit:
             changes = whole_files(changes, files)
             self._parent.check_reduced(changes)
         return changes
+
+    def overlay(self) -> dict[str, Any]:
+        """Return what the visit changed below overlay mounts."""
+        return changed_entries(self._initial("overlay", {}), self.values.get("overlay", {}))
 
     def _seen(self) -> dict[str, str | None]:
         return changed_seen(self._initial("seen", {}), self.values.get("seen", {}))
@@ -200,10 +207,16 @@ class Parent:
         """Say whether a message that is removed and added in one update goes to the end."""
         return self._reducer("messages") is merge_messages
 
-    def check(self, given: Collection[str]) -> None:
+    def check(self, given: Collection[str], *, needs_overlay: bool) -> None:
         """Raise if the result of the visit would be lost."""
         if not self._channels:
             return
+        if needs_overlay and self.has("files") and self._reducer("overlay") is not merge_overlay:
+            raise ValueError(
+                "The agent has an overlay mount, and the graph that calls it has no channel for "
+                "what the agent deletes there. Make the agent a node with `filesystem_node`, which "
+                "adds the channel."
+            )
         if not self.has("files") and "files" not in given:
             raise ValueError(
                 "The parent graph has no key `files`, so files of the agent would be lost. Add "

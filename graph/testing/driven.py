@@ -239,8 +239,9 @@ class Applied:
         files: Files | None = None,
         prefix: str = "/",
     ) -> None:
-        self._thread = ThreadFiles({} if files is None else files)
+        self._thread = ThreadFiles({} if files is None else files, {})
         self._lock = threading.RLock()
+        self._turn = asyncio.Lock()
         if isinstance(backend, PublicMethods):
             bound = backend.bound_to(backend.open(MountContext(prefix, self._thread)))
             self._bind: Callable[[Files], Any] = lambda files: bound
@@ -272,7 +273,8 @@ class Applied:
     def _awaited(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(method)
         async def applied(*args: Any, **options: Any) -> Any:
-            return self._apply(await getattr(self._bind(self.files), name)(*args, **options))
+            async with self._turn:
+                return self._apply(await getattr(self._bind(self.files), name)(*args, **options))
 
         return applied
 

@@ -9,9 +9,9 @@ Paths are normalized (`normalize_path`) and absolute within the store. Errors an
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from langgraph_filesystem.state.backends.protocol import (
     DeleteResult,
@@ -27,15 +27,16 @@ from langgraph_filesystem.state.backends.protocol import (
     ReadResult,
     WriteResult,
 )
-from langgraph_filesystem.state.errors import FilesystemError, Unsupported
+from langgraph_filesystem.state.errors import FileChanged, FilesystemError, Unsupported
 from langgraph_filesystem.state.files import ThreadFiles, digest_of
 from langgraph_filesystem.state.paths import ancestors, is_within, normalize_path
-from langgraph_filesystem.state.text import Rename
+from langgraph_filesystem.state.text import PathPart, Rename
 
 __all__ = (
     "Access",
     "Capabilities",
     "Confinement",
+    "Entry",
     "FileStore",
     "Inventory",
     "Kind",
@@ -44,6 +45,7 @@ __all__ = (
     "Query",
     "Skip",
     "batches",
+    "tree_fingerprint",
 )
 
 Kind: TypeAlias = Literal["file", "directory"]
@@ -67,6 +69,8 @@ class Capabilities:
     executes: bool = False
     journals: bool = False
     """It takes `once`, and after a crash `recall` returns what is known of a call."""
+    directories: bool = False
+    """A directory stays when the last file in it is deleted."""
     command_root: str | None = None
     """Where commands find `/` of the store; `None` if it runs none, or does not say."""
     confines: bool = False
@@ -111,6 +115,31 @@ class Inventory:
     """Empty directories: most stores can't hold one."""
     links: int = 0
     """Files that are symbolic links: another mount gets what they point to."""
+
+
+class Entry(NamedTuple):
+    """What is at a path itself: a link is not followed."""
+
+    path: str
+    kind: Literal["file", "directory", "link"]
+    size: int = 0
+    modified: str = ""
+    """Tells versions of a file apart, as far as the store knows."""
+    mode: int | None = None
+    """The permissions, where there are such."""
+    target: str | None = None
+    """Of a link: where it leads."""
+
+
+def tree_fingerprint(path: str, entries: Sequence[Entry]) -> str:
+    """Return what tells versions of a directory, or of a link, apart."""
+    skip = len(path.rstrip("/"))
+    listed = sorted(
+        (one.path[skip:], one.kind, one.size, one.modified, one.target or "")
+        for one in entries
+        if one.kind != "directory"
+    )
+    return f"tree:{digest_of(repr(listed).encode())}"
 
 
 def batches(files: Sequence[FileInfo], max_files: int, max_bytes: int) -> Iterator[list[str]]:
@@ -299,6 +328,56 @@ class FileStore(ABC):
         `name_source` turns paths of the other store into those that the model knows, for errors.
         """
         return None
+
+    # What an overlay needs to know of the store below it, and how its changes are applied.
+
+    async def entries(self, path: str, *, below: bool = True) -> list[Entry]:
+        """Return what is at a path and, if asked for, all that is below it; nothing if missing.
+
+        Of a store with links or permissions; this is for those that have neither.
+        """
+        kind = await self.kind(path)
+        if kind is None or not below:
+            return [] if kind is None else [Entry(path, kind)]
+        top = [] if kind == "file" else [Entry(path, kind)]
+        return top + [
+            Entry(info["path"], "file", info.get("size", 0), info.get("modified_at", ""))
+            for info in (await self.inventory(path)).files
+        ]
+
+    async def fingerprint(self, path: str) -> str | None:
+        """Return what tells versions of an entry apart; `None` where nothing is.
+
+        Of a file that is a digest of its content, of a directory one digest of the paths, sizes and
+        times of all that is below it.
+        """
+        kind = await self.kind(path)
+        if kind == "directory":
+            return tree_fingerprint(path, await self.entries(path))
+        return None if kind is None else await self.digest(path) or "unreadable"
+
+    async def replace(
+        self, path: str, new: Entry | None, content: bytes, before: str | None
+    ) -> None:
+        """Put an entry at a path, or nothing, if the fingerprint of what is there is `before`.
+
+        Whole or not at all. Without a `mode` a file keeps that of the file which it replaces.
+        """
+        if await self.fingerprint(path) != before:
+            raise FileChanged(path)
+        is_file_now = before is not None and not before.startswith("tree:")
+        if before is not None and not (is_file_now and new is not None and new.kind == "file"):
+            await self.delete(path)
+        if new is not None and new.kind == "link":
+            raise Unsupported(PathPart(path), ": the backend has no symbolic links.")
+        if new is not None and new.kind == "file":
+            failed = await self.put({path: content})
+            if path in failed:
+                raise failed[path]
+
+    async def tidy(self, directories: Collection[str]) -> None:
+        """Remove what a killed `replace` may have left in directories."""
+        return
 
     async def recall(self, once: str) -> Outcome | None:
         """Return what is known of a call that was begun before a crash."""

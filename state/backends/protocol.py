@@ -12,7 +12,7 @@ key of the call. It notes the change under this key before it makes it, and afte
 Paths are absolute within the backend: `/` is its own root, wherever it is mounted.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NotRequired, Protocol, TypeAlias, runtime_checkable
 
@@ -54,6 +54,7 @@ class FileInfo(TypedDict):
     path: str
     is_dir: NotRequired[bool]
     is_link: NotRequired[bool]
+    """Whether it is a symbolic link, which `is_dir` has followed."""
     size: NotRequired[int]
     modified_at: NotRequired[str]
 
@@ -158,6 +159,8 @@ class GlobResult:
     truncated: bool = False
     note: str | None = None
     """Why the result is incomplete, if it is."""
+    other_links: Sequence[str] = ()
+    """Links that match and lead to no file here: in an overlay they may lead to one."""
     truncation_reason: str | None = None
     """The reason as a keyword: `budget`, `unreadable` or `transport`; used by `deepagents`."""
 

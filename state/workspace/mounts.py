@@ -5,6 +5,7 @@
 '/memories'
 """
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from langgraph_filesystem.state.files import CONFLICTS, ThreadFiles
 from langgraph_filesystem.state.paths import ancestors, is_within, normalize_path
 from langgraph_filesystem.state.text import PathPart
 
-__all__ = ("Composed", "Mount", "Mountable", "Mounts", "open_store")
+__all__ = ("Composed", "Mount", "Mountable", "Mounts", "Overlaid", "open_store")
 
 
 _STORE_METHODS = {"upload_files": "put", "download_files": "fetch"}
@@ -63,6 +64,11 @@ class Mount:
         """Whether changes take effect outside the state, or may."""
         return self.capabilities is None or not self.capabilities.in_state
 
+    @property
+    def overlay(self) -> "Overlaid | None":
+        """The backend, if it is an overlay over another one."""
+        return self.backend if isinstance(self.backend, Overlaid) else None
+
     def inner(self, path: str) -> str:
         """Return the backend's name for a path of the graph."""
         return path if self.prefix == "/" else path[len(self.prefix) :] or "/"
@@ -88,6 +94,14 @@ class Alias(NamedTuple):
     def resolve(self, path: str) -> str:
         """Return the path of the graph for a path that a command printed."""
         return self.mount.outer(path[len(self.path) :] or "/")
+
+
+class Overlaid(PublicMethods):
+    """A backend that keeps changes of another one in the thread."""
+
+    @abstractmethod
+    def open_lower(self, context: MountContext) -> FileStore:
+        """Return the store of the backend below, for one run of a node."""
 
 
 class Composed:
@@ -133,6 +147,13 @@ class Mounts:
         return tuple(mount for mount in reversed(self.all) if mount.may_execute)
 
     @cached_property
+    def reached_by_commands(self) -> frozenset[str]:
+        """The prefixes of mounts in which a command may change files: its own, and all that are
+        directories of the same machine, which may be the same directory."""
+        known = ((mount, mount.capabilities) for mount in self.all)
+        return frozenset(m.prefix for m, c in known if m.may_execute or c is None or c.on_machine)
+
+    @cached_property
     def aliases(self) -> tuple[Alias, ...]:
         """The paths by which commands know mounts, where these are other paths; longest first."""
         found = [
@@ -147,6 +168,11 @@ class Mounts:
     def directories(self) -> frozenset[str]:
         """The paths above mount points, without `/`: directories, whatever a backend has there."""
         return frozenset(above for mount in self.all for above in ancestors(mount.prefix))
+
+    @cached_property
+    def overlays(self) -> tuple[Mount, ...]:
+        """The mounts whose changes wait in the thread."""
+        return tuple(mount for mount in self.all if mount.overlay is not None)
 
     @property
     def reach_outside(self) -> bool:
@@ -195,9 +221,10 @@ class Mounts:
     def refuse_mount_point(self, path: str) -> None:
         """Raise for a path at which, or below which, something is mounted."""
         if any(is_within(mount.prefix, path) for mount in self.all):
-            what = "the root" if path == "/" else "a mount point, or above one"
+            what = "the root" if path == "/" else "a mount point, or a directory above one"
             raise FilesystemError(
-                PathPart(path), f": is {what}, and can't be written, moved or deleted."
+                PathPart(path),
+                f": is {what}, and can't be written, moved or deleted. Choose a path below it.",
             )
 
 

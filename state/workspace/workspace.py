@@ -245,7 +245,10 @@ class Workspace(FileStore):
 
     def _hides_conflicts(self, mounts: Mounts, files: ThreadFiles | None) -> bool:
         """Say whether a mount hides the thread's own files with edits that did not fit."""
-        if self._above or files is None or not mounts.locate(CONFLICTS).reaches_outside:
+        mount = mounts.locate(CONFLICTS)
+        # In an overlay they would be changes of what is below it.
+        is_hidden = mount.reaches_outside or mount.overlay is not None
+        if self._above or files is None or not is_hidden:
             return False
         return any(is_within(path, CONFLICTS) for path in files.files)
 
@@ -410,7 +413,7 @@ class Workspace(FileStore):
                 PathPart(start.path),
                 ": can't be moved to ",
                 PathPart(end.path),
-                ", which is itself or inside of it.",
+                ", which is the same path or inside it. Choose another destination.",
             )
         await start_scope.check_below(start)
         await end_scope.check_landing(end, start)
@@ -483,7 +486,11 @@ class Workspace(FileStore):
     def updates(self) -> dict[str, Any]:
         """Return what the node writes to the channels."""
         assert self.files is not None
-        updates = {"files": self.files.update, "seen": self.seen.update(self.files)}
+        updates = {
+            "files": self.files.update,
+            "overlay": self.files.overlay_update,
+            "seen": self.seen.update(self.files),
+        }
         return {channel: update for channel, update in updates.items() if update}
 
     # Steps that every change goes through
@@ -521,7 +528,8 @@ class Workspace(FileStore):
             self.seen.check(place.path, now)
 
     async def _mark(self, place: Place) -> None:
-        if place.store.capabilities.in_state:
+        in_state = place.store.capabilities.in_state
+        if in_state and self.files is not None and place.path in self.files.files:
             self.seen.mark_in_state(place.path)
             return
         # The work is done: if nobody can say what the file holds, it has to be read again.

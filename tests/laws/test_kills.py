@@ -206,3 +206,37 @@ def test_a_change_outside_the_state_killed_at_every_moment_is_made_once(
     case: str, tmp_path: Path
 ) -> None:
     check_case(case, tmp_path, stride=1)
+
+
+# At the n-th moment of an apply.
+
+APPLIED = {
+    "/becomes": b"a file",
+    "/changed": b"zero\none\n2\n",
+    "/edited": b"one\n2\n",
+    "/moved/a": b"a",
+    "/moved/deep/b": b"\xff\x00",
+    "/new/deep/c": b"c",
+    "/opaque/new": b"new",
+    "/ours": b"1\n",
+    "/ours.theirs": b"theirs\n",
+}
+
+
+def check_applied(kind: str, directory: Path, stride: int) -> None:
+    outcomes = output_of("applied_moments", directory, kind, stride)
+    assert len(outcomes) > 30 // stride
+    for outcome in outcomes:
+        assert outcome["files"] == {path: repr(content) for path, content in APPLIED.items()}
+        assert (outcome["waiting"], outcome["ours"]) == ([], [])
+
+
+@pytest.mark.parametrize("kind", ["disk", "store"])
+def test_an_apply_killed_at_some_moments_is_finished_by_the_next(kind: str, tmp_path: Path) -> None:
+    check_applied(kind, tmp_path, stride=16)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", ["disk", "store"])
+def test_an_apply_killed_at_every_moment_is_finished_by_the_next(kind: str, tmp_path: Path) -> None:
+    check_applied(kind, tmp_path, stride=1)

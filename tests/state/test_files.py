@@ -2,7 +2,7 @@
 
 import copy
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -29,6 +29,13 @@ spellings = st.sampled_from(
     ["/a", "a", "//a", "/a/", "./a", "\\a", "/b", "b", "/d/c", "d\\c", "/foo..bar.txt", "/d/~x"]
 )
 normal = st.sampled_from(["/a", "/b", "/d/c"])
+text_files = st.fixed_dictionaries(
+    {"content": contents},
+    optional={"encoding": st.just("utf-8"), "created_at": times, "modified_at": times},
+)
+based = st.fixed_dictionaries(
+    {"content": contents, "encoding": st.just("utf-8"), "created_at": times}
+)
 edits = st.builds(
     lambda edits, more: {"edits": edits, **more},
     st.lists(
@@ -38,10 +45,6 @@ edits = st.builds(
         max_size=3,
     ),
     st.fixed_dictionaries({}, optional={"modified_at": times}),
-)
-text_files = st.fixed_dictionaries(
-    {"content": contents},
-    optional={"encoding": st.just("utf-8"), "created_at": times, "modified_at": times},
 )
 binary_files = st.fixed_dictionaries(
     {"content": st.sampled_from(["", "YQ==", "/+8="]), "encoding": st.just("base64")},
@@ -62,10 +65,12 @@ writes: st.SearchStrategy[Any] = st.one_of(
     replacements,
 )
 updates: st.SearchStrategy[Any] = st.dictionaries(spellings, writes, max_size=4)
+first_edits = st.builds(lambda edit, base: {**edit, "base": base}, edits, based)
+based_updates: st.SearchStrategy[Any] = st.dictionaries(spellings, writes | first_edits, max_size=4)
 files: st.SearchStrategy[Any] = st.dictionaries(normal, text_files | binary_files, max_size=3)
 
 
-@given(files, st.lists(updates, max_size=4), st.lists(updates, max_size=4))
+@given(files, st.lists(based_updates, max_size=4), st.lists(based_updates, max_size=4))
 def test_batches_of_any_size_give_the_same_files(
     left: Files, xs: list[FilesUpdate], ys: list[FilesUpdate]
 ) -> None:
@@ -101,6 +106,20 @@ def test_writes_that_are_replayed_from_json_merge_the_same(
     left: Files, xs: list[FilesUpdate]
 ) -> None:
     assert merge_files(left, json.loads(json.dumps(xs))) == merge_files(left, xs)
+
+
+def test_the_first_edit_of_a_file_that_is_not_there_brings_the_file() -> None:
+    def edited(old: str, new: str) -> Any:
+        edit = {"old": old, "new": new, "replace_all": False}
+        return {"/a": {"edits": [edit], "base": {"content": "one two"}}}
+
+    one, two = edited("one", "1"), edited("two", "2")
+    assert merge_files({}, [one, two])["/a"]["content"] == "1 2"
+    assert merge_files({"/a": {"content": "one"}}, [one])["/a"]["content"] == "1"
+    assert merge_files({}, [merge_updates(one, two)])["/a"]["content"] == "1 2"
+    assert merge_files({}, [merge_updates({"/a": None}, one)])["/a"]["content"] == "1 two"
+    with pytest.raises(InvalidFiles, match="must be a file"):
+        merge_files({}, [{"/a": cast(Any, {"edits": [], "base": None})}])
 
 
 def conflicts(files: Files) -> dict[str, str]:

@@ -1,11 +1,17 @@
 """`FilesystemBackend`: files in a directory on disk."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Self
 
 from langgraph_filesystem.state.backends.disk.copy import Move
 from langgraph_filesystem.state.backends.disk.delete import delete_copied
+from langgraph_filesystem.state.backends.disk.entries import (
+    entries_at,
+    fingerprint,
+    replace_entry,
+    tidy,
+)
 from langgraph_filesystem.state.backends.disk.grep import grep
 from langgraph_filesystem.state.backends.disk.jail import Jail, Unconfined, closing_handle
 from langgraph_filesystem.state.backends.disk.journal import DiskJournal
@@ -21,6 +27,7 @@ from langgraph_filesystem.state.backends.disk.walk import find_files
 from langgraph_filesystem.state.backends.disk.write import Writer, check_not_root
 from langgraph_filesystem.state.backends.file_store import (
     Capabilities,
+    Entry,
     FileStore,
     Inventory,
     Kind,
@@ -51,7 +58,7 @@ __all__ = ("DiskStore", "FilesystemBackend")
 class DiskStore(FileStore):
     """The files below one directory of the host."""
 
-    capabilities = Capabilities(lasting=True, journals=True, on_machine=True)
+    capabilities = Capabilities(lasting=True, journals=True, directories=True, on_machine=True)
 
     def __init__(self, jail: Jail, limit: int, *, flush: bool = False) -> None:
         self._jail = jail
@@ -211,6 +218,25 @@ class DiskStore(FileStore):
                 return delete_copied(self._jail, place, relative, follow=True)
 
         return await change_in_thread(delete)
+
+    async def entries(self, path: str, *, below: bool = True) -> list[Entry]:
+        """Return what is at a path and below it, links not followed; nothing if missing."""
+        return await in_thread(entries_at, self._jail, path, below=below)
+
+    async def fingerprint(self, path: str) -> str | None:
+        """Return what tells versions of an entry apart; `None` where nothing is."""
+        return await in_thread(fingerprint, self._jail, self._limit, path)
+
+    async def replace(
+        self, path: str, new: Entry | None, content: bytes, before: str | None
+    ) -> None:
+        """Put an entry at a path, or nothing, if the fingerprint of what is there is `before`."""
+        change, flush = (self._jail, self._limit, path, new, content, before), self._flush
+        await change_in_thread(replace_entry, *change, flush=flush)
+
+    async def tidy(self, directories: Collection[str]) -> None:
+        """Remove what a killed `replace` may have left in directories."""
+        await change_in_thread(tidy, self._jail, directories)
 
     async def recall(self, once: str) -> Outcome | None:
         """Return what is known of a call that was begun before a crash."""

@@ -48,7 +48,7 @@ from langgraph_filesystem.state.errors import (
 )
 from langgraph_filesystem.state.globs import Glob
 
-__all__ = ("grep",)
+__all__ = ("grep", "show_bytes")
 
 _RIPGREP_SHARE = 0.75
 """How much of the time `rg` may use: the files that it finds are still to be searched."""
@@ -85,7 +85,7 @@ def grep(
         raise jail.explain(search.path, error) from None
     finally:
         os.close(handle)
-    _show_bytes(result)
+    show_bytes(result)
     result.truncated = result.truncated or search.left_out.is_late
     result.note = search.left_out.note(result.note)
     return result
@@ -246,7 +246,7 @@ def _rest_of_line(piece: Text, lines: int) -> Text:
     return Text(piece.path, piece.text[-_OVERLAP:], piece.first_line + lines, column=column)
 
 
-def _show_bytes(result: GrepResult) -> None:
+def show_bytes(result: GrepResult) -> None:
     """Make bytes that are not UTF-8 visible in the lines of a result."""
     for match in result.matches or ():
         for line in (match, *match.get("context_before", ()), *match.get("context_after", ())):

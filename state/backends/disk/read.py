@@ -135,6 +135,7 @@ def list_directory(jail: Jail, path: str) -> LsResult:
     for place in links:
         infos[place]["is_link"] = True
         infos[place]["is_dir"] = _leads_to_directory(jail, infos[place]["path"])
+        infos[place]["is_link"] = True
     return LsResult(entries=infos, note=_unnamed_note(unnamed))
 
 

@@ -46,6 +46,7 @@ __all__ = (
     "levels",
     "open_linked",
     "put_back",
+    "put_back_abandoned",
     "refuse_special",
     "take_inventory",
 )
@@ -145,7 +146,7 @@ def find_place(jail: Jail, path: str) -> Place:
         try:
             status = os.stat(name, dir_fd=parent, follow_symlinks=False)
         except FileNotFoundError:
-            _put_back_abandoned(parent)
+            put_back_abandoned(parent)
             status = os.stat(name, dir_fd=parent, follow_symlinks=False)
     except OSError as error:
         os.close(parent)
@@ -297,7 +298,7 @@ def put_back(area: int, name: str, parent: int) -> str:
     raise AssertionError  # there is always another name
 
 
-def _put_back_abandoned(parent: int) -> None:
+def put_back_abandoned(parent: int) -> None:
     """Put back what a killed process left in the holding area of a directory."""
     with contextlib.suppress(FileNotFoundError):
         os.stat(_HOLDING_AREA, dir_fd=parent, follow_symlinks=False)
@@ -321,7 +322,7 @@ def _put_back_all(area: int, parent: int) -> None:
 def _entries(jail: Jail, handle: int, path: str) -> list[Entry]:
     names = os.listdir(handle)
     if _HOLDING_AREA in names:
-        _put_back_abandoned(handle)
+        put_back_abandoned(handle)
         names = os.listdir(handle)
     found = []
     for name in names:

@@ -58,6 +58,8 @@ def find_files(
         matches.append({"path": found, "is_dir": False})
         if found in links:
             matches[-1]["is_link"] = True
+    others = links.difference(match["path"] for match in matches)
+    result.other_links = sorted(link for link in others if not (skips and skips(link)))
     result.truncated = result.truncated or left_out.is_late
     result.note = left_out.note()
     return result
@@ -75,7 +77,8 @@ def walk(
 ) -> Iterator[str]:
     """Yield the paths of the files below a directory that match, sorted.
 
-    With `links`, a link to a file inside is found under its own name, and added to them.
+    With `links`, a link to a file inside is found under its own name; all links that match are
+    added to them.
     """
     top = top.rstrip("/") + "/"
     # In reverse order, because the last one is taken next. Paths of directories end in `/`, so that
@@ -128,13 +131,11 @@ def _list(
                     if glob is None or glob.may_match_below(relative + name):
                         found.append(f"{directory}{name}/")
                 elif glob is None or glob.matches(relative + name):
-                    is_link = links is not None and entry.is_symlink()
-                    if entry.is_file(follow_symlinks=False) or (
-                        is_link and _leads_to_file(jail, directory + name)
-                    ):
+                    if entry.is_file(follow_symlinks=False):
                         found.append(directory + name)
-                        if links is not None and is_link:
-                            links.add(directory + name)
+                    elif links is not None and entry.is_symlink():
+                        links.add(directory + name)
+                        found += [directory + name] * _leads_to_file(jail, directory + name)
     except OSError as error:
         raise jail.explain(here, error) from None
     found.sort(reverse=True)

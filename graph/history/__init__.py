@@ -1,0 +1,69 @@
+"""What a thread changed, read from its checkpoints: see it, take it back, or apply it.
+
+```python
+from langgraph_filesystem import history
+
+config = {"configurable": {"thread_id": "1"}}
+print(history.changes(agent, config))  # each change: step, node, call, path, lines
+print(history.diff(agent, config))     # all of them, as a unified diff
+history.undo(agent, config)            # takes back the last step; is undone itself by an `undo`
+print(history.apply(agent, config))    # writes what waits in overlays to what lies below them
+```
+
+It covers the files of the thread and every `OverlayBackend`. A mount that is written directly has
+no history: mount it under an overlay to have one. Each function has an async twin: `achanges`,
+`adiff`, `aundo`, `adiscard`, `aapply`.
+"""
+
+import functools
+from collections.abc import Callable, Coroutine
+from typing import Any, ParamSpec, TypeVar
+
+from langgraph_filesystem.history.applying import ApplyResult, Conflict, applied
+from langgraph_filesystem.history.compare import Change, Changes, compared, listed
+from langgraph_filesystem.history.restore import discarded, undone
+from langgraph_filesystem.state.io import awaiting, run_sync
+
+__all__ = (
+    "ApplyResult",
+    "Change",
+    "Changes",
+    "Conflict",
+    "aapply",
+    "achanges",
+    "adiff",
+    "adiscard",
+    "apply",
+    "aundo",
+    "changes",
+    "diff",
+    "discard",
+    "undo",
+)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _twins(
+    work: Callable[P, Coroutine[Any, Any, R]],
+) -> tuple[Callable[P, R], Callable[P, Coroutine[Any, Any, R]]]:
+    """Return a sync function and its async twin."""
+
+    @functools.wraps(work)
+    def sync(*args: P.args, **options: P.kwargs) -> R:
+        return run_sync(work(*args, **options))
+
+    @functools.wraps(work)
+    async def twin(*args: P.args, **options: P.kwargs) -> R:
+        with awaiting():
+            return await work(*args, **options)
+
+    return sync, twin
+
+
+changes, achanges = _twins(listed)
+diff, adiff = _twins(compared)
+undo, aundo = _twins(undone)
+discard, adiscard = _twins(discarded)
+apply, aapply = _twins(applied)

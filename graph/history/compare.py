@@ -1,0 +1,251 @@
+"""What differs between two checkpoints, and what each step of a thread changed."""
+
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import StateSnapshot
+
+from langgraph_filesystem.history.thread import Checkpoint, Graph, Thread, Tree, Version
+from langgraph_filesystem.state.backends.text_files import is_text
+from langgraph_filesystem.state.files import digest_of, file_bytes
+from langgraph_filesystem.state.paths import is_within
+from langgraph_filesystem.state.text import escaped
+from langgraph_filesystem.state.workspace.layer import LOWER
+
+__all__ = ("Change", "Changes", "compared", "line_counts", "listed", "unified")
+
+_NOTHING = "/dev/null"
+_NO_NEWLINE = "\n\\ No newline at end of file\n"
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one step did to one path."""
+
+    step: int
+    checkpoint: str
+    """The id of the checkpoint that has it first."""
+    node: str
+    """The node that made it, or where it came from: `input`, `update` or `fork`."""
+    call: str | None
+    """The id of the tool call that made it."""
+    path: str
+    kind: Literal["added", "changed", "deleted"]
+    added: int = 0
+    removed: int = 0
+    """Lines. A directory that was deleted as a whole counts none."""
+
+    def __str__(self) -> str:
+        """Return the change as one line."""
+        lines = f"+{self.added} -{self.removed}"
+        return f"{self.step:>5}  {self.node:<12} {lines:<12} {self.kind:<8} {escaped(self.path)}"
+
+
+class Changes(list[Change]):
+    """Changes, the oldest first; printed as one line each."""
+
+    def __str__(self) -> str:
+        """Return one line for each change."""
+        return "\n".join(map(str, self))
+
+
+async def compared(
+    graph: Graph,
+    config: RunnableConfig,
+    a: Checkpoint | None = None,
+    b: Checkpoint | None = None,
+    *,
+    context: Any = None,
+) -> str:
+    """Return the difference between two checkpoints as a unified diff; empty if there is none.
+
+    `patch -p1` and `git apply` understand it, except for directories that were deleted as a whole:
+    each is one line.
+
+    Args:
+        graph: The graph of the thread.
+        config: Names the thread, and a checkpoint if it is not about the newest.
+        a: The older checkpoint: its id, its config or a state. By default the files as they were
+            when the thread started, and what lies below an overlay now.
+        b: The newer checkpoint; by default the one that the config names.
+        context: The context of a run, for mounts that are made by factories.
+    """
+    thread = Thread(graph, config, context)
+    thread.check_paths(None)
+    after = thread.tree(await thread.state(b))
+    before = await _start(thread) if a is None else thread.tree(await thread.state(a))
+    texts = [
+        unified(path, await before.version(path), await after.version(path))
+        for path in _shown(before.differing(after))
+    ]
+    return "".join(texts)
+
+
+async def listed(graph: Graph, config: RunnableConfig, *, context: Any = None) -> Changes:
+    """Return each change of the thread with its step, node, call, path and lines; oldest first.
+
+    Args:
+        graph: The graph of the thread.
+        config: Names the thread, and a checkpoint if it is not about the newest.
+        context: The context of a run, for mounts that are made by factories.
+    """
+    thread = Thread(graph, config, context)
+    thread.check_paths(None)
+    found: list[list[Change]] = []
+    newer: tuple[StateSnapshot, Tree] | None = None
+    async for state in thread.states():
+        tree = thread.tree(state)
+        if newer is not None:
+            paths = _shown(tree.differing(newer[1]))
+            changes = [await _change(state, tree, *newer, path) for path in paths]
+            found.append([change for change in changes if change is not None])
+        newer = state, tree
+    return Changes(change for step in reversed(found) for change in step)
+
+
+def _shown(paths: Iterable[str]) -> list[str]:
+    """Return the paths, sorted, without those of files below an overlay that are in the state."""
+    return sorted(path for path in paths if not is_within(path, LOWER))
+
+
+async def _start(thread: Thread) -> Tree:
+    """Return the files that the thread was given when it started, and no change of an overlay."""
+    first = None
+    async for state in thread.states():
+        if (state.metadata or {}).get("step", 0) >= 0:
+            first = state
+    tree = thread.tree(first or await thread.state())
+    for path in tree.waiting():
+        tree.thread.change({path: None})
+        tree.thread.change_overlay({path: None})
+    return tree
+
+
+async def _change(
+    state: StateSnapshot, before: Tree, newer: StateSnapshot, after: Tree, path: str
+) -> Change | None:
+    node, call = _author(state, newer, path)
+    old, new = await _old(state, before, after, path), await after.version(path)
+    if old is not None and old == new:
+        return None  # it was applied, so it is the same file as before
+    added, removed = line_counts(path, old, new)
+    kind: Any = "added" if old is None else "deleted" if new is None else "changed"
+    entry = after.entries.get(path)
+    if kind == "added" and (new is None or (entry is not None and "base" in entry)):
+        # What was below has changed since, so nobody knows its lines any more.
+        kind = "deleted" if new is None else "changed"
+    place = newer.config["configurable"]
+    step = (newer.metadata or {}).get("step", 0)
+    return Change(step, place["checkpoint_id"], node, call, path, kind, added, removed)
+
+
+async def _old(state: StateSnapshot, before: Tree, after: Tree, path: str) -> Version | None:
+    """Return what was at a path before a step.
+
+    What lies below an overlay may be different now: then it counts only what the checkpoints have.
+    """
+    if path in before.files or path in before.entries:
+        return await before.version(path)
+    for task in state.tasks:
+        write = _written(task.result, "files").get(path)
+        if isinstance(write, dict) and "base" in write:
+            return Version("file", file_bytes(write["base"]))
+    entry = after.entries.get(path)
+    base = None if entry is None else entry.get("base")
+    found = await before.version(path)
+    if found is None or found.kind != "file" or found == await after.version(path):
+        return found
+    return found if digest_of(found.content) == base else None
+
+
+def _author(state: StateSnapshot, newer: StateSnapshot, path: str) -> tuple[str, str | None]:
+    """Return the node that changed a path, and its call."""
+    source = str((newer.metadata or {}).get("source", ""))
+    for task in state.tasks if source == "loop" else ():
+        for channel in ("files", "overlay"):
+            write = _written(task.result, channel)
+            if path in write:
+                name = "input" if task.name == "__start__" else task.name
+                return name, _call_of(task.result, write[path])
+    return source, None
+
+
+def _call_of(result: Any, write: Any) -> str | None:
+    edits = write.get("edits") if isinstance(write, dict) else None
+    if edits and edits[-1].get("call"):
+        return str(edits[-1]["call"])
+    messages = result.get("messages") if isinstance(result, dict) else None
+    calls = [m.tool_call_id for m in messages or () if isinstance(m, ToolMessage)]
+    return calls[-1] if calls else None
+
+
+def _written(result: Any, channel: str) -> dict[str, Any]:
+    written = result.get(channel) if isinstance(result, dict) else None
+    return written if isinstance(written, dict) else {}
+
+
+# Unified diffs
+
+
+def unified(path: str, old: Version | None, new: Version | None) -> str:
+    """Return the difference between two versions as a part of a unified diff."""
+    if old == new:
+        return ""
+    if "directory" in (_kind(old), _kind(new)):
+        parts = [_directory(path, "deleted", old), _directory(path, "new", new)]
+        files = [None if one is None or one.kind == "directory" else one for one in (old, new)]
+        return "".join(parts) + (unified(path, *files) if any(files) else "")
+    modes = _modes(old, new)
+    if _content(old) == _content(new) and old and new and old.kind == new.kind:
+        return f"diff a{escaped(path)} b{escaped(path)}\n{modes}" if modes else ""
+    names = f"a{escaped(path)}" if old else _NOTHING, f"b{escaped(path)}" if new else _NOTHING
+    if not (is_text(_content(old)) and is_text(_content(new))):
+        return f"{modes}Binary files {names[0]} and {names[1]} differ\n"
+    lines = difflib.unified_diff(_lines(old), _lines(new), *names)
+    text = "".join(line if line.endswith("\n") else line + _NO_NEWLINE for line in lines)
+    # Two empty files, or a link and a file with its target as content.
+    return modes + (text or f"--- {names[0]}\n+++ {names[1]}\n")
+
+
+def line_counts(path: str, old: Version | None, new: Version | None) -> tuple[int, int]:
+    """Return how many lines were added and removed."""
+    lines = unified(path, old, new).split("\n")
+    body = [line for line in lines if not line.startswith(("--- ", "+++ "))]
+    return sum(line[:1] == "+" for line in body), sum(line[:1] == "-" for line in body)
+
+
+def _kind(version: Version | None) -> str:
+    return "" if version is None else version.kind
+
+
+def _content(version: Version | None) -> bytes:
+    return b"" if version is None else version.content
+
+
+def _directory(path: str, what: str, version: Version | None) -> str:
+    is_directory = version is not None and version.kind == "directory"
+    return f"{what} directory {escaped(path)}\n" if is_directory else ""
+
+
+def _modes(old: Version | None, new: Version | None) -> str:
+    text = ""
+    if _kind(old) != _kind(new) and "link" in (_kind(old), _kind(new)):
+        text = f"{_kind(old) or 'nothing'} becomes {_kind(new) or 'nothing'}\n"
+    if new is not None and new.mode is not None and (old is None or old.mode != new.mode):
+        text += f"new mode {new.mode:o}\n"
+    return text
+
+
+def _lines(version: Version | None) -> Sequence[str]:
+    return list(_split(_content(version).decode()))
+
+
+def _split(text: str) -> Iterator[str]:
+    """Yield the lines of a text with their ends: only `\\n` ends a line."""
+    while text:
+        line, end, text = text.partition("\n")
+        yield line + end

@@ -1,0 +1,109 @@
+"""Taking changes back: a new checkpoint with the files of an earlier one. Nothing is destroyed."""
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import Overwrite
+
+from langgraph_filesystem.history.thread import Checkpoint, Graph, Thread, Tree
+from langgraph_filesystem.state.paths import is_within
+
+__all__ = ("discarded", "selected", "undone")
+
+
+async def undone(
+    graph: Graph,
+    config: RunnableConfig,
+    steps: int = 1,
+    *,
+    paths: Collection[str] | None = None,
+    to: Checkpoint | None = None,
+    context: Any = None,
+    as_node: str = "model",
+) -> list[str]:
+    """Take back the last changes of files, and return the paths that are different now.
+
+    A step is a superstep that changed files. The result is a new checkpoint, so an `undo` is a step
+    as well: another one takes it back. Messages stay as they are; an agent that wants to change a
+    file again has to read it first.
+
+    Args:
+        graph: The graph of the thread.
+        config: Names the thread, and a checkpoint to go on from if that is not the newest.
+        steps: How many steps to take back.
+        paths: Take back only changes at or below these paths, and count only steps that have some.
+            For a path in a directory that was deleted as a whole, all of that is restored.
+        to: The checkpoint whose files to restore, instead of a number of steps.
+        context: The context of a run, for mounts that are made by factories.
+        as_node: The node whose update the new checkpoint is recorded as.
+    """
+    thread = Thread(graph, config, context, as_node)
+    thread.check_paths(paths)
+    if steps < 1:
+        raise ValueError(f"`steps` must be at least 1, not {steps!r}.")
+    now = thread.tree(await thread.state())
+    chosen = selected(now, paths)
+    if to is not None:
+        target = thread.tree(await thread.state(to))
+    else:
+        target = await _steps_back(thread, steps, chosen)
+    changed = sorted(path for path in now.differing(target) if chosen(path))
+    files = {path: target.files.get(path) for path in changed}
+    entries = {path: entry for path, entry in now.entries.items() if not chosen(path)}
+    entries |= {path: entry for path, entry in target.entries.items() if chosen(path)}
+    if changed:
+        await thread.update({"files": files, "overlay": Overwrite(entries)})
+    return changed
+
+
+async def discarded(
+    graph: Graph,
+    config: RunnableConfig,
+    paths: Collection[str] | None = None,
+    *,
+    context: Any = None,
+    as_node: str = "model",
+) -> list[str]:
+    """Drop changes that wait in overlays, and return their paths; `undo` brings them back.
+
+    Args:
+        graph: The graph of the thread.
+        config: Names the thread, and a checkpoint to go on from if that is not the newest.
+        paths: Drop only changes at or below these paths; by default all.
+        context: The context of a run, for mounts that are made by factories.
+        as_node: The node whose update the new checkpoint is recorded as.
+    """
+    thread = Thread(graph, config, context, as_node)
+    thread.check_paths(paths, only_overlays=True)
+    now = thread.tree(await thread.state())
+    chosen = selected(now, paths)
+    dropped = [path for path in now.waiting() if chosen(path)]
+    if dropped:
+        none = dict.fromkeys(dropped)
+        await thread.update({"files": none, "overlay": none})
+    return dropped
+
+
+def selected(tree: Tree, paths: Collection[str] | None) -> Callable[[str], bool]:
+    """Return a function that says whether a path is at or below one of these paths."""
+    if paths is None:
+        return lambda path: True
+    places = tree.covering(paths)
+    return lambda path: any(is_within(path, place) for place in places)
+
+
+async def _steps_back(thread: Thread, steps: int, chosen: Callable[[str], bool]) -> Tree:
+    """Return the files before the last steps that changed some; those at the start at most."""
+    newer: Tree | None = None
+    async for state in thread.states():
+        if newer is not None and (state.metadata or {}).get("step", 0) < 0:
+            break  # what the thread was given is not a change
+        tree = thread.tree(state)
+        if newer is not None and any(chosen(path) for path in newer.differing(tree)):
+            steps -= 1
+        newer = tree
+        if steps == 0:
+            break
+    assert newer is not None
+    return newer

@@ -1,0 +1,256 @@
+"""A thread as history sees it: its checkpoints, its mounts, and the files in each checkpoint."""
+
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import END
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import StateSnapshot
+
+from langgraph_filesystem.guard import all_mounts
+from langgraph_filesystem.state.backends.file_store import FileStore, MountContext
+from langgraph_filesystem.state.entries import Entries
+from langgraph_filesystem.state.errors import FilesystemError
+from langgraph_filesystem.state.files import CONFLICTS, Files, ThreadFiles, file_bytes
+from langgraph_filesystem.state.io import call_either, is_sync
+from langgraph_filesystem.state.paths import ancestors, is_within, normalize_path
+from langgraph_filesystem.state.workspace.layer import LOWER, Layer
+from langgraph_filesystem.state.workspace.mounts import Mount, Mounts
+
+__all__ = ("Graph", "Thread", "Tree", "Version")
+
+Graph = CompiledStateGraph[Any, Any, Any, Any]
+Checkpoint = str | RunnableConfig | StateSnapshot
+"""A checkpoint: its id, its config, or a state of the thread."""
+
+
+class Version(NamedTuple):
+    """What is at a path at one time."""
+
+    kind: str
+    """`file`, `link` or `directory`."""
+    content: bytes = b""
+    """Of a file; of a link, where it leads to."""
+    mode: int | None = None
+
+
+class Thread:
+    """One thread of a graph."""
+
+    def __init__(
+        self, graph: Graph, config: RunnableConfig, context: Any = None, as_node: str = "model"
+    ) -> None:
+        if not (config.get("configurable") or {}).get("thread_id"):
+            raise ValueError('History needs a thread: {"configurable": {"thread_id": ...}}.')
+        self.graph = graph
+        self.config: RunnableConfig = {"configurable": {**config["configurable"]}}
+        self._runtime: Runtime[Any] = Runtime(context=context, store=graph.store)
+        self._as_node = as_node
+        self.mounts = self._mounts()
+
+    async def state(self, checkpoint: Checkpoint | None = None) -> StateSnapshot:
+        """Return a state of the thread; by default the one that the config names."""
+        config = self.config if checkpoint is None else self._config_of(checkpoint)
+        graph = self.graph
+        found: StateSnapshot = await call_either(graph.get_state, graph.aget_state, config)
+        if found.created_at is None:
+            place = config["configurable"]
+            named = f"checkpoint {place['checkpoint_id']}" if "checkpoint_id" in place else "state"
+            raise ValueError(f"Thread {place['thread_id']!r} has no {named}.")
+        return found
+
+    async def states(self) -> AsyncIterator[StateSnapshot]:
+        """Yield the state that the config names and those that led to it, the newest first."""
+        newest = await self.state()
+        yield newest
+        wanted = newest.parent_config
+        whole: RunnableConfig = {
+            "configurable": {k: v for k, v in self.config["configurable"].items() if k in _PLACE}
+        }
+        if is_sync():
+            for state in self.graph.get_state_history(whole, before=newest.config):
+                if _id_of(state.config) == _id_of(wanted):
+                    wanted = state.parent_config
+                    yield state
+            return
+        async for state in self.graph.aget_state_history(whole, before=newest.config):
+            if _id_of(state.config) == _id_of(wanted):
+                wanted = state.parent_config
+                yield state
+
+    async def update(self, values: Mapping[str, Any]) -> None:
+        """Write to the channels, in a new checkpoint."""
+        graph = self.graph
+        if self._as_node not in graph.nodes:
+            raise ValueError(
+                f"The graph has no node {self._as_node!r} to record the update as. Pass `as_node` "
+                f"with one of its nodes: {', '.join(sorted(graph.nodes))}."
+            )
+        was_at_rest = not (await self.state()).tasks
+        await self._write({k: v for k, v in values.items() if k in graph.channels}, self._as_node)
+        if was_at_rest and (await self.state()).next:
+            # An edge leads on from that node, such as to `respond`.
+            await self._write(None, END)
+
+    def tree(self, state: StateSnapshot) -> "Tree":
+        """Return the files of a state."""
+        values = state.values if isinstance(state.values, dict) else {}
+        return Tree(
+            ThreadFiles(values.get("files") or {}, values.get("overlay") or {}),
+            self.mounts,
+            self._runtime,
+        )
+
+    def check_paths(self, paths: Collection[str] | None, *, only_overlays: bool = False) -> None:
+        """Raise for a path that has no history, or for a graph that has none."""
+        if isinstance(paths, str):
+            raise ValueError(f"`paths` must be a list of paths: [{paths!r}].")
+        kept = self.mounts.overlays if only_overlays else [*self._recorded()]
+        what = "in no overlay" if only_overlays else "in a mount that is written directly"
+        if not kept:
+            raise ValueError(
+                f"All mounts of the graph are {what}, so there is no history. Mount a backend "
+                "under an overlay to have one: `OverlayBackend(backend)`."
+            )
+        for path in map(normalize_path, paths or ()):
+            mount = self.mounts.locate(path)
+            if mount not in kept and not any(is_within(m.prefix, path) for m in kept):
+                raise ValueError(
+                    f"{path} is {what}, so it has no history. Mount the backend at "
+                    f"{mount.prefix} under an overlay to have one: `OverlayBackend(backend)`."
+                )
+
+    def _recorded(self) -> Iterator[Mount]:
+        return (mount for mount in self.mounts.all if not mount.reaches_outside)
+
+    def _mounts(self) -> Mounts:
+        """Return the mounts of the graph and of those inside it, made by their factories."""
+        found: dict[str, Any] = {}
+        for mounts in all_mounts(self.graph):
+            found = {**{mount.prefix: mount.backend for mount in mounts.all}, **found}
+        if not found:
+            raise ValueError("The graph has no filesystem, so there is no history of files.")
+        mounts = Mounts(found)
+        while factory := next((mount for mount in mounts.all if mount.is_factory), None):
+            mounts = mounts.with_made(factory, factory.backend(self._runtime))
+        # Edits that did not fit are no changes of what an overlay shows.
+        is_overlaid = mounts.locate(CONFLICTS).overlay is not None
+        return mounts.with_conflicts if is_overlaid else mounts
+
+    async def _write(self, values: Mapping[str, Any] | None, node: str) -> None:
+        graph = self.graph
+        written = await call_either(
+            graph.update_state, graph.aupdate_state, self.config, values, node
+        )
+        if "checkpoint_id" in self.config["configurable"]:
+            self.config = written  # the tip of a branch
+
+    def _config_of(self, checkpoint: Checkpoint) -> RunnableConfig:
+        if isinstance(checkpoint, StateSnapshot):
+            return checkpoint.config
+        if isinstance(checkpoint, str):
+            place = {**self.config["configurable"], "checkpoint_id": checkpoint}
+            return {"configurable": place}
+        return checkpoint
+
+
+class Tree:
+    """The files of a thread in one checkpoint, with what lies below its overlays now."""
+
+    def __init__(self, thread: ThreadFiles, mounts: Mounts, runtime: Runtime[Any]) -> None:
+        self.thread = thread
+        self._mounts = mounts
+        self._runtime = runtime
+        self._lower: dict[str, FileStore] = {}
+
+    @property
+    def files(self) -> Files:
+        """The `files` channel."""
+        return self.thread.files
+
+    @property
+    def entries(self) -> Entries:
+        """The `overlay` channel."""
+        return self.thread.overlay or {}
+
+    def differing(self, other: "Tree") -> set[str]:
+        """Return the paths at which the channels of two checkpoints differ."""
+        return {*_differing(self.files, other.files), *_differing(self.entries, other.entries)}
+
+    def waiting(self) -> list[str]:
+        """Return the paths of changes that wait in overlays."""
+        paths = [path for path in {*self.files, *self.entries} if not is_within(path, LOWER)]
+        return sorted(path for path in paths if self._mounts.locate(path).overlay is not None)
+
+    def mount_of(self, path: str) -> Mount:
+        """Return the mount that serves a path."""
+        return self._mounts.locate(path)
+
+    def lower(self, mount: Mount) -> FileStore:
+        """Return the store below an overlay."""
+        assert mount.overlay is not None
+        if mount.prefix not in self._lower:
+            context = MountContext(mount.prefix, self.thread, self._runtime)
+            self._lower[mount.prefix] = mount.overlay.open_lower(context)
+        return self._lower[mount.prefix]
+
+    def layer(self, mount: Mount) -> Layer:
+        """Return what the thread changed in an overlay."""
+        return Layer(self.thread, mount.prefix)
+
+    async def version(self, path: str) -> Version | None:
+        """Return what is at a path; `None` where nothing is."""
+        mount = self._mounts.locate(path)
+        file, entry = self.files.get(path), self.entries.get(path)
+        if file is not None:
+            return Version("file", file_bytes(file), None if entry is None else entry.get("mode"))
+        if mount.overlay is None:
+            return None
+        if entry is not None and entry["kind"] != "deleted":
+            return Version(entry["kind"], entry.get("target", "").encode(), entry.get("mode"))
+        inner = mount.inner(path)
+        if self.layer(mount).hides(inner):
+            return None
+        return await self.below(path)
+
+    async def below(self, path: str) -> Version | None:
+        """Return what lies below an overlay at a path."""
+        mount = self._mounts.locate(path)
+        lower, inner = self.lower(mount), mount.inner(path)
+        for found in await lower.entries(inner, below=False):
+            if found.kind != "file":
+                return Version(found.kind, (found.target or "").encode(errors="surrogateescape"))
+            [content] = await lower.fetch([inner])
+            return None if isinstance(content, FilesystemError) else Version("file", content)
+        return None
+
+    def covering(self, paths: Iterable[str]) -> list[str]:
+        """Return the paths, each with the change above it that covers it."""
+        return [
+            next(
+                (above for above in [*ancestors(path)][::-1] if self._is_changed(above)),
+                path,
+            )
+            for path in map(normalize_path, paths)
+        ]
+
+    def _is_changed(self, path: str) -> bool:
+        return path in self.files or path in self.entries
+
+
+_PLACE = ("thread_id", "checkpoint_ns")
+
+
+def _id_of(config: RunnableConfig | None) -> str | None:
+    return None if config is None else config["configurable"].get("checkpoint_id")
+
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
+    return {
+        path
+        for path in one.keys() | other.keys()
+        # Unchanged files are often the same objects, so contents are seldom compared.
+        if one.get(path) is not other.get(path) and one.get(path) != other.get(path)
+    }

@@ -1,0 +1,550 @@
+"""`OverlayBackend`: reads from another backend, and keeps every change in the thread.
+
+The content of what was changed is in the `files` channel, and what it hides in `overlay`
+(`state/entries.py`). Lists and searches ask the backend below, leave out what is hidden, and add
+what the thread has.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from langgraph_filesystem.state.backends.disk.grep import show_bytes
+from langgraph_filesystem.state.backends.file_store import (
+    Capabilities,
+    Entry,
+    FileStore,
+    Inventory,
+    Kind,
+    MountContext,
+    Query,
+    Skip,
+    batches,
+)
+from langgraph_filesystem.state.backends.protocol import (
+    Backend,
+    BackendFactory,
+    DeleteResult,
+    EditResult,
+    FileInfo,
+    GlobResult,
+    GrepResult,
+    LsResult,
+    MoveResult,
+    ReadResult,
+    WriteResult,
+)
+from langgraph_filesystem.state.backends.search import limit_matches, search
+from langgraph_filesystem.state.backends.text_files import encoded, not_text, size_of
+from langgraph_filesystem.state.edits import edited_size, plan_edit
+from langgraph_filesystem.state.entries import OverlayEntry
+from langgraph_filesystem.state.errors import (
+    FileExists,
+    FileNotFound,
+    FilesystemError,
+    FileTooLarge,
+    IsDirectory,
+    NotDirectory,
+)
+from langgraph_filesystem.state.files import FileData, FileEdit, current_time, digest_of, file_bytes
+from langgraph_filesystem.state.globs import compile_glob
+from langgraph_filesystem.state.io import in_thread
+from langgraph_filesystem.state.paths import ancestors, is_within, normalize_path
+from langgraph_filesystem.state.text import PathPart
+from langgraph_filesystem.state.workspace.layer import LOWER, binary_or_text
+from langgraph_filesystem.state.workspace.merged import MergedView
+from langgraph_filesystem.state.workspace.mounts import Overlaid, open_store
+
+__all__ = ("OverlayBackend", "OverlayStore")
+
+_MAX_LINKS = 40
+_MAX_FILES, _MAX_BYTES = 1_000, 64 << 20
+_BATCH_FILES, _BATCH_BYTES = 200, 16 << 20
+_TAKEN = "Delete it first, or choose another destination."
+_MISSING = (FileNotFound, NotDirectory)
+
+
+class OverlayBackend(Overlaid):
+    """Shows the files of another backend, and keeps every change in the thread.
+
+    Nothing is written to the other backend until `history.apply` does it. Until then the changes
+    are part of the checkpoints: they can be seen, undone, forked and thrown away.
+
+    ```python
+    agent = create_filesystem_agent(model, mounts={"/": OverlayBackend(FilesystemBackend("."))})
+    ```
+
+    Args:
+        lower: The backend to read from, or a function of the runtime that makes it.
+        max_file_size_mb: Size up to which operations write a file, as for `StateBackend`.
+    """
+
+    def __init__(self, lower: Backend | BackendFactory, max_file_size_mb: float = 10) -> None:
+        if isinstance(lower, type) or not (hasattr(lower, "ls") or callable(lower)):
+            raise ValueError(
+                "`lower` must be a backend, or a function that makes one, such as "
+                f"`OverlayBackend(FilesystemBackend('.'))`, not {lower!r}."
+            )
+        if max_file_size_mb <= 0:
+            raise ValueError(f"`max_file_size_mb` must be more than 0, not {max_file_size_mb!r}.")
+        self.lower = lower
+        self._limit = int(max_file_size_mb * (1 << 20))
+
+    def open(self, context: MountContext) -> "OverlayStore":
+        """Return the merged view for one run of a node."""
+        return OverlayStore(lambda: self.open_lower(context), context, self._limit)
+
+    def open_lower(self, context: MountContext) -> FileStore:
+        """Return the store below, for one run of a node."""
+        lower: Any = self.lower
+        made = lower if hasattr(lower, "ls") else lower(context.runtime)
+        # If its files are in the state too, they need keys of their own.
+        prefix = (LOWER + context.prefix).rstrip("/")
+        return open_store(made, MountContext(prefix, context.files, context.runtime))
+
+
+class OverlayStore(FileStore):
+    """The merged view of one mount in one run of a node.
+
+    A path without links is called real here.
+    """
+
+    capabilities = Capabilities(in_state=True, on_machine=True)
+
+    def __init__(
+        self, open_lower: Callable[[], FileStore], context: MountContext, limit: int
+    ) -> None:
+        self._view = MergedView(open_lower, context)
+        self._layer = self._view.layer
+        self._limit = limit
+
+    def normal(self, path: str) -> str:
+        """Return the normalized form of a path."""
+        return self._view.lower.normal(path)
+
+    # Reading
+
+    async def kind(self, path: str) -> Kind | None:
+        """Return what is at a path, links followed; `None` where nothing is."""
+        return await self._view.kind(await self._view.real(path))
+
+    async def read(
+        self,
+        file_path: str,
+        offset: int = 0,
+        limit: int = 2000,
+        *,
+        column: int = 0,
+        max_characters: int | None = None,
+    ) -> ReadResult:
+        """Return lines of a text file, or a binary file whole as base64."""
+        real = await self._view.real(file_path)
+        with _renaming(real, file_path):
+            return await self._view.holder(real).read(
+                real, offset, limit, column=column, max_characters=max_characters
+            )
+
+    async def digest(self, file_path: str) -> str | None:
+        """Return a digest of the content of a file, or `None` if it can't be read."""
+        try:
+            real = await self._view.real(file_path)
+            return await self._view.holder(real).digest(real)
+        except FilesystemError:
+            return None
+
+    async def fetch(self, paths: Sequence[str]) -> list[bytes | FilesystemError]:
+        """Return the bytes of each file, or the error."""
+        found: dict[str, bytes | FilesystemError] = {}
+        below: dict[str, str] = {}
+        for path in paths:
+            try:
+                real = await self._view.real(path)
+                holder = self._view.holder(real)
+                if holder is self._view.lower:
+                    below[path] = real
+                else:
+                    [found[path]] = await holder.fetch([real])
+            except FilesystemError as error:
+                found[path] = error
+        contents = await self._view.lower.fetch(list(below.values())) if below else []
+        found.update(zip(below, contents, strict=True))
+        return [found[path] for path in paths]
+
+    async def ls(self, path: str) -> LsResult:
+        """List what is directly below a directory."""
+        real = await self._view.real(path)
+        with _renaming(real, path):
+            result = LsResult(entries=[])
+            if await self._view.is_directory_below(real):
+                result = await self._view.lower.ls(real)
+            shown = {
+                info["path"]: info
+                for info in result.entries or ()
+                if not self._layer.hides(info["path"])
+                and not await self._view.is_emptied(info["path"])
+            }
+            start = real.rstrip("/") + "/"
+            for found in self._layer.below(real):
+                name, more, _ = found[len(start) :].partition("/")
+                is_dir = bool(more) or self._layer.kind(found) == "directory"
+                if is_dir or start + name not in shown:
+                    shown[start + name] = self._layer.info(start + name, is_dir=is_dir)
+            for info in shown.values():
+                if info.get("is_link"):
+                    info["is_dir"] = await self._view.leads_to(info["path"]) == "directory"
+            if not shown and real != "/" and await self._view.kind(real) is None:
+                raise FileNotFound(real)
+        result.entries = [_named(info, real, path) for info in shown.values()]
+        return result
+
+    async def glob(
+        self, pattern: str, path: str | None = None, *, skips: Skip | None = None
+    ) -> GlobResult:
+        """Find files below a directory by a pattern, except some."""
+        matches, real = compile_glob(pattern), await self._view.real(path or "/")
+        with _renaming(real, path or "/"):
+            result = GlobResult(matches=[])
+            if await self._view.is_directory_below(real):
+                place, hidden = None if path is None else real, self._skips(real, path, skips)
+                result = await self._view.lower.glob(pattern, place, skips=hidden)
+        start = real.rstrip("/") + "/"
+        links = [FileInfo(path=one, is_link=True) for one in result.other_links]
+        listed = [*(result.matches or ()), *links]
+        found = [info for info in listed if not self._layer.hides(info["path"])]
+        found += [
+            self._layer.info(one)
+            for one in self._layer.below(real)
+            if self._layer.kind(one) != "directory" and matches(one[len(start) :])
+        ]
+        result.matches = [
+            _named(info, real, path)
+            for info in found
+            if not info.get("is_link") or await self._view.leads_to(info["path"]) == "file"
+        ]
+        if skips is not None:
+            result.matches = [info for info in result.matches if not skips(info["path"])]
+        return result
+
+    async def grep(
+        self,
+        query: Query,
+        path: str | None = None,
+        glob: str | None = None,
+        *,
+        skips: Skip | None = None,
+    ) -> GrepResult:
+        """Search the text files below a directory, or one file, except some."""
+        real = await self._view.real(path or "/")
+        hidden = self._skips(real, path, skips)
+        texts = [
+            (one, text)
+            for one, text in self._view.texts(real, glob)
+            if skips is None or not skips(_renamed(one, real, path))
+        ]
+        changed = self._layer.hides_below(real)
+        with _renaming(real, path or "/"):
+            is_file = self._layer.kind(real) == "file"
+            total = GrepResult(matches=[], counts={})
+            if not is_file and await self._view.is_searched_below(real):
+                # Matches that are left out must not use up the limit.
+                one = replace(query, max_count=None) if changed else query
+                place = None if path is None else real
+                total = await self._view.lower.grep(one, place, glob, skips=hidden)
+            found = await in_thread(search, texts, query)
+        show_bytes(found)
+        return _named_lines(_joined(total, found, hidden, query), real, path)
+
+    async def inventory(self, path: str) -> Inventory:
+        """Return every file at or below a path; raise if another mount can't hold one of them."""
+        tree = await self._view.tree(await self._view.real(path, last=False))
+        if not tree:
+            raise FileNotFound(path)
+        found = Inventory()
+        above = {one.rpartition("/")[0] for one in tree}
+        for one in tree.values():
+            if one.kind == "directory":
+                found.empty += one.path not in above
+                continue
+            size = one.size
+            if one.kind == "link":
+                found.links += 1
+                size = await self._view.linked_size(one.path)
+            found.files.append(FileInfo(path=one.path, size=size))
+        return found
+
+    async def resolve(self, path: str) -> list[str]:
+        """Return the links that a path goes by, and at last the real path that it leads to."""
+        links: list[str] = []
+        try:
+            real = await self._view.real(path, links=links)
+            return [*links, real]
+        except FilesystemError:  # one leads outside, or in a circle
+            return [*links, path]
+
+    async def tree(self, path: str) -> list[FileInfo]:
+        """Return all entries below a directory: files, directories and links."""
+        real = await self._view.real(path, last=False)
+        found = [one for one in (await self._view.tree(real)).values() if one.path != real]
+        return [
+            FileInfo(
+                path=_renamed(one.path, real, path),
+                is_dir=one.kind == "directory",
+                is_link=one.kind == "link",
+            )
+            for one in found
+        ]
+
+    # Changing
+
+    async def write(
+        self, file_path: str, content: str, *, overwrite: bool = False, once: str | None = None
+    ) -> WriteResult:
+        """Create a file with its parents, or with `overwrite` replace one."""
+        raw = encoded(file_path, content)
+        await self._put(
+            file_path, raw, overwrite, "Change it with `edit_file`, or set `overwrite`."
+        )
+        return WriteResult(path=file_path)
+
+    async def put(
+        self, files: Mapping[str, bytes], *, overwrite: bool = True, once: str | None = None
+    ) -> dict[str, FilesystemError]:
+        """Write whole files with their parents; return why some of them were not written."""
+        failed: dict[str, FilesystemError] = {}
+        for path, content in files.items():
+            try:
+                await self._put(path, content, overwrite, "Choose another path.")
+            except FilesystemError as error:
+                failed[path] = error
+        return failed
+
+    async def edit(
+        self,
+        file_path: str,
+        old_string: str,
+        new_string: str,
+        replace_all: bool = False,
+        *,
+        once: str | None = None,
+    ) -> EditResult:
+        """Replace exact text in a file: the first change stores the file, later ones the edit."""
+        real = await self._view.real(file_path)
+        with _renaming(real, file_path):
+            file, known = self._layer.file(real), self._layer.entry(real)
+            entry: OverlayEntry = {"kind": "file"}
+            base = None
+            if file is None:
+                file = base = await self._file_below(real)
+                entry["base"] = digest_of(file_bytes(file))
+            if file.get("encoding", "utf-8") == "base64":
+                raise not_text(real, file_bytes(file))
+            encoded(real, new_string)
+            plan = plan_edit(real, file["content"], old_string, new_string, replace_all)
+            self._check_size(real, edited_size(size_of(file), plan))
+            change = FileEdit(edits=[plan.edit], modified_at=current_time())
+            if base is not None:
+                change["base"] = base
+            entry["edits"] = [plan.edit]
+            # A file that a client put here has no entry, so nobody knows what it is based on.
+            entries = {real: entry} if base is not None or known is not None else {}
+            self._layer.change({real: change}, entries)
+        return EditResult(path=file_path, occurrences=plan.count, first_line=plan.first_line)
+
+    async def delete(self, file_path: str, *, once: str | None = None) -> DeleteResult:
+        """Delete a file, or a directory with everything in it; of a link, the link."""
+        real = await self._view.real(file_path, last=False)
+        if real == "/":
+            raise FilesystemError(PathPart("/"), ": is the root, and can't be moved or deleted.")
+        with _renaming(real, file_path):
+            if not await self._view.exists(real):
+                raise FileNotFound(real)
+            await self._remove(real)
+        return DeleteResult(path=file_path)
+
+    async def move(self, source: str, destination: str, *, once: str | None = None) -> MoveResult:
+        """Rename a file or a directory, to where nothing is."""
+        start = await self._view.real(source, last=False)
+        end = await self._view.real(self._view.lower.normal(destination), last=False)
+        if is_within(end, start) or start == "/":
+            raise FilesystemError(
+                *(PathPart(source), ": can't be moved to ", PathPart(destination)),
+                ", which is the same path or inside it. Choose another destination.",
+            )
+        tree = await self._view.tree(start)
+        if not tree:
+            raise FileNotFound(source)
+        if await self._view.exists(end):
+            raise FileExists(destination, _TAKEN)
+        await self._check_parents(destination)
+        contents = await self._contents(tree)
+        files: dict[str, FileData | FileEdit | None] = {}
+        entries: dict[str, OverlayEntry | None] = {}
+        for one in tree.values():
+            # Paths below a directory may be too long at the destination, or be no paths at all.
+            path = normalize_path(end + one.path[len(start) :])
+            if one.kind == "file":
+                files[path] = contents[one.path]
+            if one.kind != "directory" or self._view.lower.capabilities.directories:
+                entries[path] = self._layer.entry_like(one, path)
+        await self._remove(start)
+        self._layer.change(files, entries)
+        return MoveResult(path=destination, files=len(files))
+
+    def _skips(self, real: str, path: str | None, skips: Skip | None) -> Skip:
+        """Return what says which files of the store below are left out."""
+
+        def skip(one: str) -> bool:
+            if self._layer.hides(one.rstrip("/")):
+                return True
+            return skips is not None and skips(_renamed(one, real, path))
+
+        return skip
+
+    # Steps of a change
+
+    async def _put(self, path: str, content: bytes, overwrite: bool, hint: str) -> None:
+        self._check_size(path, len(content))
+        real = await self._view.real(self._view.lower.normal(path))
+        kind = await self._view.kind(real)
+        if kind == "directory":
+            raise IsDirectory(path)
+        if kind == "file" and not overwrite:
+            raise FileExists(path, hint)
+        if kind is None:
+            if await self._view.real(path, last=False) != real:
+                raise _dangling(path, path)
+            await self._check_parents(path)
+        old = self._layer.entry(real)
+        entry = await self._based("file", real)
+        if old is not None and old["kind"] == "file" and "mode" in old:
+            entry["mode"] = old["mode"]
+        self._layer.change({real: self._layer.dated(real, binary_or_text(content))}, {real: entry})
+
+    async def _check_parents(self, path: str) -> None:
+        """Raise if a file is above a path, or a link that leads nowhere."""
+        for above in ancestors(path):
+            kind = await self.kind(above)
+            if kind == "directory":
+                return
+            if kind == "file":
+                raise NotDirectory(path, above)
+            if await self._view.exists(await self._view.real(above, last=False)):
+                raise _dangling(path, above)
+
+    def _check_size(self, path: str, size: int) -> None:
+        if size > self._limit:
+            raise FileTooLarge(path, size, self._limit)
+
+    async def _file_below(self, real: str) -> FileData:
+        """Return the file of the store below that is about to be changed for the first time."""
+        assert self._view.holder(real) is self._view.lower  # or it raises
+        for one in await self._view.lower.entries(real, below=False):
+            self._check_size(real, one.size)
+        [content] = await self._view.lower.fetch([real])
+        if isinstance(content, FilesystemError):
+            raise content
+        return self._layer.dated(real, binary_or_text(content))
+
+    async def _based(self, kind: Any, real: str) -> OverlayEntry:
+        """Return an entry that knows what it hides below."""
+        entry, known = OverlayEntry(kind=kind), self._layer.entry(real)
+        base = known.get("base") if known is not None else None
+        if known is None and not self._layer.hides(real):
+            base = await self._view.lower.fingerprint(real)
+        if base is not None:
+            entry["base"] = base
+        return entry
+
+    async def _remove(self, real: str) -> None:
+        """Delete what is at a path; a directory above it stays where directories do."""
+        entry = await self._based("deleted", real)
+        self._layer.remove(real, entry if "base" in entry else None)
+        above = real.rpartition("/")[0]
+        if (
+            above
+            and self._view.lower.capabilities.directories
+            and await self._view.kind(above) is None
+        ):
+            self._layer.change({}, {above: await self._based("directory", above)})
+
+    async def _contents(self, tree: Mapping[str, Entry]) -> dict[str, FileData]:
+        """Return the files of a tree, those from below read through memory."""
+        files = {
+            one.path: file
+            for one in tree.values()
+            if one.kind == "file" and (file := self._layer.file(one.path)) is not None
+        }
+        below = [
+            FileInfo(path=one.path, size=one.size)
+            for one in tree.values()
+            if one.kind == "file" and one.path not in files
+        ]
+        total = sum(info["size"] for info in below)
+        if len(below) > _MAX_FILES or total > _MAX_BYTES:
+            raise FilesystemError(
+                PathPart(next(iter(tree))),
+                f": has {len(below):,} files and {total:,} bytes. In an overlay one move takes up "
+                f"to {_MAX_FILES:,} files and {_MAX_BYTES >> 20} MB. Move parts of it.",
+            )
+        for paths in batches(below, _BATCH_FILES, _BATCH_BYTES):
+            for path, content in zip(paths, await self._view.lower.fetch(paths), strict=True):
+                if isinstance(content, FilesystemError):
+                    raise content
+                self._check_size(path, len(content))
+                files[path] = self._layer.dated(path, binary_or_text(content))
+        return files
+
+
+def _dangling(path: str, link: str) -> FileNotFound:
+    missing = FileNotFound(path)
+    FilesystemError.__init__(
+        missing,
+        *(PathPart(path), ": no such file or directory. ", PathPart(link)),
+        " is a symbolic link, and its target does not exist. Delete the link, or choose another "
+        "path.",
+    )
+    return missing
+
+
+@contextlib.contextmanager
+def _renaming(real: str, path: str) -> Iterator[None]:
+    """Let errors name the path that was given, where links lead to another one."""
+    try:
+        yield
+    except FilesystemError as error:
+        raise error.renamed(lambda one: _renamed(one, real, path)) from None
+
+
+def _renamed(found: str, real: str, path: str | None) -> str:
+    if path is None or path == real or not is_within(found, real):
+        return found
+    return path.rstrip("/") + found[len(real.rstrip("/")) :]
+
+
+def _named(info: FileInfo, real: str, path: str | None) -> FileInfo:
+    return {**info, "path": _renamed(info["path"], real, path)}
+
+
+def _joined(
+    lower: GrepResult, upper: GrepResult, hides: Callable[[str], bool], query: Query
+) -> GrepResult:
+    """Return what is found below and not hidden, with what is found in the thread."""
+    counts = {p: n for p, n in (lower.counts or {}).items() if not hides(p)} | (upper.counts or {})
+    shown = [one for one in lower.matches or () if not hides(one["path"])]
+    total = GrepResult(
+        matches=sorted([*shown, *(upper.matches or ())], key=lambda one: one["path"]),
+        counts=dict(sorted(counts.items())),
+        truncated=lower.truncated or upper.truncated,
+        note=lower.note or upper.note,
+    )
+    return limit_matches(total, query.max_count)
+
+
+def _named_lines(found: GrepResult, real: str, path: str | None) -> GrepResult:
+    if path is not None and path != real:
+        found.matches = [
+            {**m, "path": _renamed(m["path"], real, path)} for m in found.matches or ()
+        ]
+        found.counts = {_renamed(p, real, path): n for p, n in (found.counts or {}).items()}
+    return found

@@ -1,0 +1,202 @@
+"""What a thread changed can be listed, compared and taken back."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from langgraph_filesystem import FilesystemBackend, OverlayBackend, StateBackend, history
+from tests.databases import aopen_database, open_database
+from tests.graph.history.obedient import deletes, edits, moves, obedient, told, writes
+from tests.graph.runs import THREAD, contents
+
+
+class Historian:
+    """Calls an agent and the functions of `history`, or their twins that are awaited."""
+
+    def __init__(self, saver: Any, awaited: bool, lower: Path) -> None:
+        self.agent = obedient({"/repo": OverlayBackend(FilesystemBackend(lower))}, saver)
+        self.awaited = awaited
+        self.lower = lower
+
+    async def do(self, *calls: Any) -> None:
+        """Make calls, all in one message."""
+        if self.awaited:
+            await self.agent.ainvoke(told(*calls), THREAD)
+        else:
+            self.agent.invoke(told(*calls), THREAD)
+
+    async def call(self, name: str, *args: Any, config: Any = THREAD, **options: Any) -> Any:
+        """Call a function of `history`."""
+        if self.awaited:
+            return await getattr(history, f"a{name}")(self.agent, config, *args, **options)
+        return getattr(history, name)(self.agent, config, *args, **options)
+
+    async def state(self) -> Any:
+        """Return the state of the thread."""
+        if self.awaited:
+            return await self.agent.aget_state(THREAD)
+        return self.agent.get_state(THREAD)
+
+    async def values(self) -> Any:
+        """Return the values of the thread."""
+        return (await self.state()).values
+
+    async def changed(self) -> dict[str, str]:
+        """Return the contents of the thread's files."""
+        return contents(await self.values())
+
+
+@pytest.fixture(params=["sync", "async"])
+async def thread(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Historian]:
+    """A thread over a directory with a few files, in a real database."""
+    lower = tmp_path / "lower"
+    (lower / "src").mkdir(parents=True)
+    (lower / "src/a.py").write_text("one\ntwo\nthree\n")
+    (lower / "src/b.py").write_text("b\n")
+    (lower / "raw").write_bytes(b"\0\xff")
+    if request.param == "async":
+        async with aopen_database(tmp_path / "agent.db") as (saver, _):
+            yield Historian(saver, True, lower)
+    else:
+        with open_database(tmp_path / "agent.db") as (saver, _):
+            yield Historian(saver, False, lower)
+
+
+async def test_each_change_has_its_step_node_call_path_and_lines(thread: Historian) -> None:
+    edit, new = edits("/repo/src/a.py", "two", "2\n2"), writes("/notes.md", "a\nb\n")
+    await thread.do(edit, new)
+    await thread.do(deletes("/repo/src"), writes("/repo/src/a.py", "one\n"))
+    found = await thread.call("changes")
+    listed = [(one.node, one.call, one.path, one.kind, one.added, one.removed) for one in found]
+    assert listed[:2] == [
+        ("write_file", new["id"], "/notes.md", "added", 2, 0),
+        ("edit_file", edit["id"], "/repo/src/a.py", "changed", 2, 1),
+    ]
+    assert [one[:1] + one[2:4] for one in listed[2:]] == [
+        ("delete", "/repo/src", "deleted"),
+        ("delete", "/repo/src/a.py", "deleted"),
+        ("write_file", "/repo/src/a.py", "added"),
+    ]
+    assert [one.step for one in found] == sorted(one.step for one in found)
+    assert str(found).splitlines()[1].split() == [
+        *(str(found[1].step), "edit_file", "+2", "-1", "changed", "/repo/src/a.py")
+    ]
+
+
+async def test_the_diff_shows_all_that_the_thread_changed(thread: Historian) -> None:
+    await thread.do()
+    assert await thread.call("diff") == ""
+    await thread.do(
+        edits("/repo/src/a.py", "two", "2"),
+        deletes("/repo/src/b.py"),
+        moves("/repo/raw", "/repo/raw2"),
+        writes("/repo/new", "no newline"),
+    )
+    assert await thread.call("diff") == (
+        "--- /dev/null\n+++ b/repo/new\n@@ -0,0 +1 @@\n+no newline\n"
+        "\\ No newline at end of file\n"
+        "Binary files a/repo/raw and /dev/null differ\n"
+        "new mode 644\nBinary files /dev/null and b/repo/raw2 differ\n"
+        "--- a/repo/src/a.py\n+++ b/repo/src/a.py\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
+        "--- a/repo/src/b.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-b\n"
+    )
+
+
+async def test_two_checkpoints_are_compared(thread: Historian) -> None:
+    await thread.do(writes("/a", "1\n"))
+    state = await thread.state()
+    await thread.do(writes("/a", "2\n"), deletes("/repo/src"))
+    text = await thread.call("diff", state.config["configurable"]["checkpoint_id"])
+    assert text == ("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\ndeleted directory /repo/src\n")
+    assert text == await thread.call("diff", state, None)
+    assert await thread.call("diff", state, state) == ""
+    back = await thread.call("diff", None, state)
+    assert back == "--- /dev/null\n+++ b/a\n@@ -0,0 +1 @@\n+1\n"
+
+
+async def test_an_undo_takes_back_the_last_step_and_is_itself_undone(thread: Historian) -> None:
+    await thread.do(writes("/a", "1"))
+    await thread.do(edits("/repo/src/a.py", "two", "2"), deletes("/repo/src/b.py"))
+    before = await thread.values()
+    assert await thread.call("undo") == ["/repo/src/a.py", "/repo/src/b.py"]
+    assert await thread.changed() == {"/a": "1"}
+    assert (await thread.values())["overlay"] == {}
+    assert await thread.call("undo") == ["/repo/src/a.py", "/repo/src/b.py"]
+    after = await thread.values()
+    assert (after["files"], after["overlay"]) == (before["files"], before["overlay"])
+    assert await thread.call("undo", 3) == ["/repo/src/a.py", "/repo/src/b.py"]
+    assert await thread.call("undo", 100) == ["/a"]
+    state = await thread.values()
+    assert state["messages"] == before["messages"]
+
+
+async def test_changes_of_some_paths_are_taken_back(thread: Historian) -> None:
+    await thread.do(edits("/repo/src/a.py", "two", "2"))
+    await thread.do(edits("/repo/src/b.py", "b", "B"))
+    await thread.do(edits("/repo/src/b.py", "B", "BB"))
+    assert await thread.call("undo", paths=["/repo/src/a.py"]) == ["/repo/src/a.py"]
+    assert await thread.changed() == {"/repo/src/b.py": "BB\n"}
+    assert await thread.call("undo", paths=["/repo/src/b.py"]) == ["/repo/src/b.py"]
+    assert await thread.changed() == {"/repo/src/b.py": "B\n"}
+    await thread.do(deletes("/repo/src"))
+    # The directory was deleted as a whole, and so it is restored.
+    assert "/repo/src" in await thread.call("undo", paths=["/repo/src/a.py"])
+    assert await thread.changed() == {"/repo/src/b.py": "B\n"}
+
+
+async def test_an_undo_goes_to_a_checkpoint(thread: Historian) -> None:
+    await thread.do(writes("/a", "1"))
+    first = (await thread.call("changes"))[0].checkpoint
+    await thread.do(writes("/a", "2"), writes("/b", "2"))
+    await thread.do(deletes("/a"))
+    assert await thread.call("undo", to=first) == ["/a", "/b"]
+    assert await thread.changed() == {"/a": "1"}
+    assert await thread.call("undo", to=first) == []
+
+
+async def test_discarded_changes_can_be_brought_back(thread: Historian) -> None:
+    await thread.do(edits("/repo/src/a.py", "two", "2"), deletes("/repo/raw"), writes("/a", "1"))
+    assert await thread.call("discard", ["/repo/src"]) == ["/repo/src/a.py"]
+    assert await thread.call("discard") == ["/repo/raw"]
+    assert await thread.changed() == {"/a": "1"}  # this one does not wait
+    assert await thread.call("undo", 2) == ["/repo/raw", "/repo/src/a.py"]
+    assert await thread.changed() == {"/a": "1", "/repo/src/a.py": "one\n2\nthree\n"}
+
+
+async def test_after_an_undo_the_agent_has_to_read_a_file_again(thread: Historian) -> None:
+    strict = obedient(
+        {"/repo": OverlayBackend(FilesystemBackend(thread.lower))},
+        thread.agent.checkpointer,
+        read_before_edit=True,
+    )
+    thread.agent = strict
+    await thread.do(writes("/repo/new", "1\n"))
+    await thread.do(edits("/repo/new", "1", "2"))
+    await thread.call("undo")
+    await thread.do(edits("/repo/new", "1", "3"))
+    assert "has changed since" in (await thread.values())["messages"][-2].text
+
+
+async def test_what_has_no_history_is_said(thread: Historian, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="needs a thread"):
+        await thread.call("diff", config={})
+    with pytest.raises(ValueError, match="has no state"):
+        await thread.call("changes", config={"configurable": {"thread_id": "none"}})
+    await thread.do(writes("/a", "1"))
+    with pytest.raises(ValueError, match="has no checkpoint"):
+        await thread.call("undo", to="1f000000-0000-6000-8000-000000000000")
+    with pytest.raises(ValueError, match="/a is in no overlay"):
+        await thread.call("discard", ["/a"])
+    with pytest.raises(ValueError, match="must be a list"):
+        await thread.call("discard", "/repo")
+    with pytest.raises(ValueError, match="at least 1"):
+        await thread.call("undo", 0)
+    direct = {"/": FilesystemBackend(tmp_path), "/own": StateBackend()}
+    thread.agent = obedient(direct, thread.agent.checkpointer)
+    with pytest.raises(ValueError, match="/x is in a mount that is written directly"):
+        await thread.call("undo", paths=["/x"])
+    thread.agent = obedient({"/": FilesystemBackend(tmp_path)}, thread.agent.checkpointer)
+    with pytest.raises(ValueError, match="All mounts of the graph are in a mount that is written"):
+        await thread.call("diff")
