@@ -306,10 +306,11 @@ def _check(
     settings: Settings,
 ) -> None:
     check_schema(builder.state_schema)
-    if settings.review is not None and "decisions" in get_type_hints(builder.state_schema):
+    schema: Any = builder.state_schema
+    if settings.review is not None and "decisions" in get_type_hints(schema):
         raise ValueError(
-            f"The state schema {builder.state_schema.__name__} has a key `decisions`, which `review` "
-            "needs for itself. Rename it in your schema."
+            f"The state schema {schema.__name__} has a key `decisions`, which `review` needs for "
+            "itself. Rename it in your schema."
         )
     if "execute" in operations:
         check_commands(settings.permissions, settings.mounts)
