@@ -117,6 +117,7 @@ def _node(one: Subagent, inherited: Mapping[str, Any], create: Callable[..., Any
     options = {**inherited, **own}
     if reviewed := options.get("interrupt_on") if "interrupt_on" not in own else None:
         known = {*OPERATIONS, *map(_tool_name, options["tools"])}
+        known |= {"write_todos"} if options["todos"] else set()
         options["interrupt_on"] = {k: v for k, v in reviewed.items() if k in known}
     # A run chooses the prompt of the main agent. What it asks to review is reviewed everywhere.
     chosen = [k for k in Choices.model_fields if k != "system_prompt" and k not in own]

@@ -735,6 +735,15 @@ async def test_a_reply_that_does_not_fit_runs_nothing_even_if_its_run_chooses_no
     assert at.files == {"/a": "x"}
 
 
+async def test_the_todos_of_a_subagent_are_reviewed_as_those_of_the_main_agent() -> None:
+    todos = call("write_todos", "todos", todos=[{"content": "x", "status": "pending"}])
+    worker = {"name": "worker", "description": "Works.", "model": ScriptedModel([says(todos)])}
+    work = call("task", description="work", subagent_type="worker")
+    reviewed = {"write_todos": True, "task": False}
+    at = await desk(work, subagents=[worker], todos=True, interrupt_on=reviewed).go()
+    assert [action["name"] for action in at.asked] == ["write_todos"]
+
+
 async def test_a_subagent_may_have_its_own_reviews_and_other_tools() -> None:
     options: Any = {"tools": [send], "interrupt_on": {"send": True, "write_file": True}}
     at = await Desk(delegating("/a", worker={"interrupt_on": {}}, **options)).go()
