@@ -121,7 +121,8 @@ def missing_channels(schema: type[Any]) -> list[str]:
 
 def own_keys(schema: type[Any]) -> list[str]:
     """Return the keys that a schema of a user adds to ours, without those of the main agent."""
-    return [key for key in _hints(schema) if key not in (*CHANNELS, "structured_response", "todos")]
+    ours = (*CHANNELS, "overlay", "structured_response", "todos")
+    return [key for key in _hints(schema) if key not in ours]
 
 
 def public_schema(schema: type[Any], name: str, **more: Any) -> type[Any]:
