@@ -19,7 +19,7 @@ from langgraph_filesystem.nodes.calls import Call, last_ai_message, open_calls, 
 from langgraph_filesystem.nodes.node import Edge, Node
 from langgraph_filesystem.nodes.registry import Operation
 from langgraph_filesystem.nodes.settings import Settings, offered_by
-from langgraph_filesystem.state.channels import OverlayChannel
+from langgraph_filesystem.state.channels import OverlayChannel, SeenChannel
 from langgraph_filesystem.state.entries import OverlayEntry
 from langgraph_filesystem.state.errors import FilesystemError, InvalidCall
 from langgraph_filesystem.state.paths import is_within, overlaps
@@ -36,9 +36,11 @@ class RouterInput(TypedDict):
 
 
 class OverlaidInput(RouterInput):
-    """The same in a graph with an overlay mount: gives the graph the channel `overlay`."""
+    """The same in a graph with an overlay mount: gives the graph the channels of overlays."""
 
     overlay: NotRequired[Annotated[dict[str, OverlayEntry], OverlayChannel()]]
+    overlay_scratch: NotRequired[Annotated[dict[str, str], SeenChannel()]]
+    """Where commands have left files for the next one, by the prefix of the mount."""
 
 
 def router_node(
