@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from langgraph_filesystem.command_model import CommandModel
     from langgraph_filesystem.guard import guarded
     from langgraph_filesystem.nodes.settings import Choices
+    from langgraph_filesystem.nodes.summarize import Summarize
     from langgraph_filesystem.persistence.postgres import aopen_postgres, open_postgres
     from langgraph_filesystem.persistence.prune import aprune, prune
     from langgraph_filesystem.persistence.sqlite import aopen_sqlite, open_sqlite
@@ -56,6 +57,7 @@ __all__ = (
     "StateBackend",
     "StoreBackend",
     "Subagent",
+    "Summarize",
     "add_filesystem",
     "aopen_postgres",
     "aopen_sqlite",
@@ -91,6 +93,7 @@ _HOMES = {
     "StateBackend": "state.backends.state",
     "StoreBackend": "state.backends.objects.store",
     "Subagent": "subagents",
+    "Summarize": "nodes.summarize",
     "add_filesystem": "builder",
     "aopen_postgres": "persistence.postgres",
     "aopen_sqlite": "persistence.sqlite",

@@ -1,6 +1,7 @@
 """`create_filesystem_agent`: the whole graph from one call."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NotRequired, get_type_hints
 
 from langchain_core.language_models import BaseChatModel
@@ -33,8 +34,14 @@ from langgraph_filesystem.nodes.model import (
 from langgraph_filesystem.nodes.prepare import prepare_node
 from langgraph_filesystem.nodes.registry import WRITE_TODOS
 from langgraph_filesystem.nodes.respond import respond_node, response_type
-from langgraph_filesystem.nodes.settings import Settings, TokenCounter
+from langgraph_filesystem.nodes.settings import InterruptOn, Settings, TokenCounter, reviews_of
 from langgraph_filesystem.nodes.skills import Skills
+from langgraph_filesystem.nodes.summarize import (
+    Summarize,
+    Summarizer,
+    as_summarize,
+    summarize_node,
+)
 from langgraph_filesystem.state.schema import (
     Conversation,
     FilesystemState,
@@ -59,10 +66,12 @@ def create_filesystem_agent(
     evict_over: int | None = 20_000,
     token_counter: TokenCounter | None = None,
     permissions: Iterable[FilesystemPermission] = (),
+    interrupt_on: InterruptOn | None = None,
     subagents: Iterable[Subagent | Mapping[str, Any]] = (),
     general_purpose: bool = True,
     memory: Sequence[str] = (),
     skills: Sequence[str] = (),
+    summarize: Summarize | int | float | bool | None = None,
     todos: bool = False,
     system_prompt: str | SystemMessage | None = None,
     tool_descriptions: Mapping[str, str] | None = None,
@@ -92,6 +101,8 @@ def create_filesystem_agent(
         token_counter: Counts the tokens of messages; by default four characters are one.
         permissions: Rules about which operations may work on which paths; the first that covers a
             path decides, and what no rule covers is allowed.
+        interrupt_on: Names of operations and tools that a person reviews before they run, in the
+            node `review`: `True`, or a mapping as LangChain's `InterruptOnConfig`.
         subagents: Agents that this one can give work to with `task`: a `Subagent` each, or a dict
             with its keys.
         general_purpose: Add a subagent for tasks of any kind, if there are any subagents.
@@ -99,6 +110,8 @@ def create_filesystem_agent(
             what it learns.
         skills: Directories with skills, such as `/skills/`: the model is told what each is for, and
             reads it when a task fits. Of two with one name, the later one counts.
+        summarize: When older turns are replaced by a summary: `True`, a number of tokens, a share
+            of the model's window, or a `Summarize`.
         todos: Let the model keep a list of its steps, in the channel `todos`.
         system_prompt: Your instructions; what there is to know about files is put behind them.
         tool_descriptions: Descriptions of your own for operations, by name.
@@ -108,7 +121,8 @@ def create_filesystem_agent(
             a pair of a prompt and one of these.
         state_schema: `FilesystemState`, or a schema of yours that extends it.
         context_schema: The schema of what is passed as `context` to a run. With `Choices`, or a
-            schema that extends it, runs choose model, prompt, operations and eviction limit.
+            schema that extends it, runs choose model, prompt, operations, eviction limit and
+            what a person reviews.
         checkpointer: Where threads are kept, such as from `open_sqlite`.
         store: What lasts across threads.
         interrupt_before: Nodes to stop before.
@@ -120,13 +134,15 @@ def create_filesystem_agent(
     permissions = tuple(permissions)
     if operations is not None and not isinstance(operations, str):
         operations = tuple(operations)
+    rules = Permissions(permissions)
     settings = Settings(
         mounts=Mounts(mounts),
         evict_over=evict_over,
         token_counter=token_counter,
         read_before_edit=read_before_edit,
         max_execute_timeout=max_execute_timeout,
-        permissions=Permissions(permissions),
+        permissions=rules,
+        review=reviews_of(interrupt_on, rules, context_schema),
     )
     check_schema(state_schema)
     if system_prompt is not None and not isinstance(system_prompt, str | SystemMessage):
@@ -145,11 +161,13 @@ def create_filesystem_agent(
             "evict_over": evict_over,
             "token_counter": token_counter,
             "permissions": permissions,
+            "interrupt_on": interrupt_on,
             "tool_descriptions": own_descriptions,
             "max_execute_timeout": max_execute_timeout,
             "read_before_edit": read_before_edit,
             "context_schema": context_schema,
             "skills": skills,
+            "summarize": summarize,
             "todos": todos,
         }
         chosen["task"] = build_task(members, inherited, create_filesystem_agent, settings)
@@ -165,19 +183,31 @@ def create_filesystem_agent(
         descriptions=descriptions,
         loaded=loaded,
     )
+    summarizer = None
+    if (summary := as_summarize(summarize)) is not None:
+        summarizer = Summarizer(summary, requests, chosen, settings)
     end = "respond" if response_format is not None else END
     private = {part.channel: part.hint for part in loaded}
     builder = _builder(state_schema, context_schema, response_format, todos, private)
     builder.add_node(
         "prepare",
-        prepare_node(models, chosen, loaded),
+        prepare_node(models, chosen, [item.name for item in own_tools], loaded),
         input_schema=Conversation,
         metadata=node_metadata("prepare"),
     )
-    add_nodes(builder, chosen, own_tools, settings, then="model", end=end)
+    then = "model" if summarizer is None else "summarize"
+    add_nodes(builder, chosen, own_tools, settings, then=then, end=end)
+    if summarizer is not None:
+        builder.add_node(
+            "summarize",
+            summarize_node(summarizer, requests),
+            input_schema=Conversation,
+            metadata=node_metadata("summarize"),
+        )
+        builder.add_edge("summarize", "model")
     builder.add_node(
         "model",
-        model_node(requests),
+        model_node(requests, partial(summarizer.compact, is_refused=True) if summarizer else None),
         input_schema=Conversation,
         metadata=node_metadata("model"),
     )

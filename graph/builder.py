@@ -20,14 +20,21 @@ from langgraph_filesystem.nodes.calls import calls_something
 from langgraph_filesystem.nodes.evict import after_evict, evict_node
 from langgraph_filesystem.nodes.operation import operation_node
 from langgraph_filesystem.nodes.prompt import where_commands_run
-from langgraph_filesystem.nodes.registry import Operation, chosen_operations, tool_schemas
+from langgraph_filesystem.nodes.registry import (
+    OPERATIONS,
+    Operation,
+    chosen_operations,
+    tool_schemas,
+)
+from langgraph_filesystem.nodes.review import review_node
 from langgraph_filesystem.nodes.router import (
     OverlaidInput,
+    ReviewedInput,
     RouterInput,
     dispatch_edge,
     router_node,
 )
-from langgraph_filesystem.nodes.settings import Settings, TokenCounter
+from langgraph_filesystem.nodes.settings import InterruptOn, Settings, TokenCounter, reviews_of
 from langgraph_filesystem.nodes.tools import describes_function, tools_node
 from langgraph_filesystem.state.schema import Conversation, missing_channels
 from langgraph_filesystem.state.workspace.access import check_commands
@@ -83,6 +90,7 @@ def add_filesystem(
     evict_over: int | None = 20_000,
     token_counter: TokenCounter | None = None,
     permissions: Iterable[FilesystemPermission] = (),
+    interrupt_on: InterruptOn | None = None,
     read_before_edit: bool = True,
     max_execute_timeout: int = 3_600,
 ) -> StateGraph[Any, Any, Any, Any]:
@@ -103,6 +111,8 @@ def add_filesystem(
         token_counter: Counts the tokens of messages; by default four characters are one.
         permissions: Rules about which operations may work on which paths; the first that covers a
             path decides, and what no rule covers is allowed.
+        interrupt_on: Names of operations and tools that a person reviews before they run, in the
+            node `review`: `True`, or a mapping as LangChain's `InterruptOnConfig`.
         read_before_edit: Refuse to change a file whose content the agent does not know.
         max_execute_timeout: The longest timeout, in seconds, that a command may ask for.
 
@@ -110,13 +120,15 @@ def add_filesystem(
         The same builder. Compile it with `guarded(builder.compile(...))`: the guard rejects invalid
         files before they are stored, and makes sure that effects outside the state happen once.
     """
+    rules = Permissions(permissions)
     settings = Settings(
         mounts=Mounts(mounts),
         evict_over=evict_over,
         token_counter=token_counter,
         read_before_edit=read_before_edit,
         max_execute_timeout=max_execute_timeout,
-        permissions=Permissions(permissions),
+        permissions=rules,
+        review=reviews_of(interrupt_on, rules, builder.context_schema),
     )
     return add_nodes(
         builder, working_operations(operations, settings), as_tools(tools), settings, then, end
@@ -228,14 +240,22 @@ def add_nodes(
     end: str,
 ) -> StateGraph[Any, Any, Any, Any]:
     """Add the nodes and every edge between them."""
-    _check(builder, operations, tools, settings)
     names = [item.name for item in tools]
+    _check(builder, operations, names, settings)
+    asks = settings.review is not None
     builder.add_node(
         "router",
         router_node(operations, names, settings),
-        input_schema=RouterInput,
+        input_schema=ReviewedInput if asks else RouterInput,
         metadata=node_metadata("router"),
     )
+    if asks:
+        builder.add_node(
+            "review",
+            review_node(operations, names, settings),
+            input_schema=ReviewedInput,
+            metadata=node_metadata("review"),
+        )
     builder.add_node(
         "evict",
         evict_node(settings, operations),
@@ -253,14 +273,16 @@ def add_nodes(
     if tools:
         builder.add_node(
             "tools",
-            tools_node(tools, ["router", "evict", "tools", then, *operations]),
+            tools_node(tools, ["router", "review", "evict", "tools", then, *operations]),
             input_schema=Conversation,
             metadata=node_metadata("tools"),
         )
     for worker in [*operations, *(["tools"] if tools else [])]:
         builder.add_edge(worker, "evict")
-    routes = dispatch_labels(list(operations), names, settings)
-    add_labelled_edges(builder, "router", dispatch_edge(), routes)
+    for source in ("router", "review") if asks else ("router",):
+        may_ask = asks and source == "router"
+        routes = dispatch_labels(list(operations), names, settings, may_ask=may_ask)
+        add_labelled_edges(builder, source, dispatch_edge(may_ask=may_ask), routes)
     direct = [item.name for item in tools if item.return_direct]
     onwards = {**({end: "answered directly"} if direct else {}), then: "all answered"}
     labels = {"router": "calls still unanswered", **onwards}
@@ -271,11 +293,19 @@ def add_nodes(
 def _check(
     builder: StateGraph[Any, Any, Any, Any],
     operations: Mapping[str, Operation],
-    tools: Sequence[BaseTool],
+    tools: Sequence[str],
     settings: Settings,
 ) -> None:
     check_schema(builder.state_schema)
     if "execute" in operations:
         check_commands(settings.permissions, settings.mounts)
-    if taken := [item.name for item in tools if item.name in operations]:
+    if taken := [name for name in tools if name in operations]:
         raise ValueError(f"Tools have the names of operations: {', '.join(taken)}.")
+    known = [*operations, *tools]
+    # An operation that this graph does not have can't be called either.
+    unknown = [n for n in settings.review or () if n not in known and n not in OPERATIONS]
+    if unknown:
+        raise ValueError(
+            f"`interrupt_on` names {', '.join(map(repr, unknown))}, which this graph does not "
+            f"have. It has: {', '.join(known)}."
+        )

@@ -5,6 +5,8 @@
   rejected again at every read, and nobody can read the thread any more.
 - A `recursion_limit` allows as many turns as it does in other agents, whose turns take two
   supersteps: the model, then its tools.
+- A run that brings no reply to an interrupt is marked as such: in a graph inside another one
+  LangGraph would take an earlier reply for one to the next interrupt.
 - Where a mount reaches outside the state, a checkpoint is stored before the next node runs: one
   that is stored later can be lost after the node has changed something.
 """
@@ -14,12 +16,13 @@ from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.config import get_config
 from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, StateUpdate
 
 from langgraph_filesystem.nodes.node import Node
-from langgraph_filesystem.nodes.once import UNSAVED
+from langgraph_filesystem.nodes.once import NO_REPLY, UNSAVED
 from langgraph_filesystem.state.channels import check_write
 from langgraph_filesystem.state.langgraph_internals import (
     constructor_arguments,
@@ -32,6 +35,8 @@ __all__ = ("GuardedGraph", "all_mounts", "guarded")
 
 _SUPERSTEPS_PER_TURN = 4
 """Of this graph: `model`, `router`, an operation, `evict`."""
+_MORE_SUPERSTEPS = frozenset({"summarize"})
+"""Nodes that each turn passes too, where the graph has them."""
 _SUPERSTEPS_ELSEWHERE = 2
 """Of other agents, for which callers choose their limits."""
 _DEFAULT_LIMIT = 9_999
@@ -50,14 +55,14 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
     ) -> Iterator[Any]:
         """Check the input, then stream; `invoke` calls this too."""
         _check(input)
-        return super().stream(input, self._config_of(config), **self._options_of(options))
+        return super().stream(input, self._config_of(config, input), **self._options_of(options))
 
     def astream(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
     ) -> AsyncIterator[Any]:
         """Check the input, then stream; `ainvoke` calls this too."""
         _check(input)
-        return super().astream(input, self._config_of(config), **self._options_of(options))
+        return super().astream(input, self._config_of(config, input), **self._options_of(options))
 
     def bulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
@@ -73,17 +78,20 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         _check_supersteps(supersteps)
         return await super().abulk_update_state(config, supersteps)
 
-    def _config_of(self, given: RunnableConfig | None) -> RunnableConfig:
+    def _config_of(self, given: RunnableConfig | None, input: Any) -> RunnableConfig:
         """Return the config of a run, with a limit that counts supersteps."""
         config: RunnableConfig = {**given} if given else {}
         limit = config.get("recursion_limit")
         if limit is None:
             limit = (self.config or {}).get("recursion_limit", _DEFAULT_LIMIT)
         if not isinstance(limit, Supersteps):
-            limit = Supersteps(limit * _SUPERSTEPS_PER_TURN // _SUPERSTEPS_ELSEWHERE)
+            steps = _SUPERSTEPS_PER_TURN + len(_MORE_SUPERSTEPS & self.nodes.keys())
+            limit = Supersteps(limit * steps // _SUPERSTEPS_ELSEWHERE)
         config["recursion_limit"] = limit
         if self.checkpointer is False:
             config["configurable"] = {**config.get("configurable", {}), UNSAVED: True}
+        if not isinstance(input, Command) and not _is_inside():
+            config["configurable"] = {**config.get("configurable", {}), NO_REPLY: True}
         return config
 
     def _options_of(self, given: dict[str, Any]) -> dict[str, Any]:
@@ -158,6 +166,15 @@ def all_mounts(graph: CompiledStateGraph[Any, Any, Any, Any]) -> Iterator[Mounts
             bound = runnable_of(node)
             if isinstance(bound, Node) and bound.mounts is not None:
                 yield bound.mounts
+
+
+def _is_inside() -> bool:
+    """Say whether a node of another graph is running: replies come with the run of that graph."""
+    try:
+        get_config()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _check_supersteps(supersteps: Sequence[Sequence[StateUpdate]]) -> None:

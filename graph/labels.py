@@ -23,11 +23,13 @@ _PURPOSES = {
     "prepare": "Answers calls that an earlier run left open; loads memory and skills if any.",
     "model": "Asks the chat model.",
     "router": "Plans which calls run now, and which backend serves them.",
+    "review": "Asks a person about calls before they run.",
     "evict": "Moves messages that are too large for the context to files.",
+    "summarize": "Replaces older turns by a summary when the conversation is too long.",
     "tools": "Runs the tools that were added to the agent.",
     "respond": "Asks the model for the structured response.",
 }
-_CHANGING = frozenset({"evict", "tools"})
+_CHANGING = frozenset({"evict", "summarize", "tools"})
 """Other nodes that may change files, or something outside the state."""
 _COLOUR = "fill:#ffdfb8,stroke:#e0902a"
 """Of nodes that change something."""
@@ -52,9 +54,9 @@ def subagent_metadata(description: str) -> dict[str, Any]:
 
 
 def dispatch_labels(
-    operations: Sequence[str], tools: Sequence[str], settings: Settings
+    operations: Sequence[str], tools: Sequence[str], settings: Settings, *, may_ask: bool = False
 ) -> dict[str, str]:
-    """Return the nodes behind the router with the labels of their edges.
+    """Return the nodes behind the router, or behind `review`, with the labels of their edges.
 
     An edge has a label where the node can't work in every mount.
     """
@@ -62,7 +64,8 @@ def dispatch_labels(
     shells = sorted(mount.prefix for mount in settings.mounts.shells)
     if "execute" in labels and len(shells) < len(settings.mounts.all):
         labels["execute"] = f"in {', '.join(shells)}"
-    return {**labels, "evict": "nothing left to run"}
+    asks = {"review": "needs a person"} if may_ask else {}
+    return {**asks, **labels, "evict": "nothing left to run"}
 
 
 def add_labelled_edges(

@@ -116,9 +116,9 @@ def _node(one: Subagent, inherited: Mapping[str, Any], create: Callable[..., Any
     if reviewed := options.get("interrupt_on") if "interrupt_on" not in own else None:
         known = {*OPERATIONS, *map(_tool_name, options["tools"])}
         options["interrupt_on"] = {k: v for k, v in reviewed.items() if k in known}
-    # A run chooses the prompt of the main agent.
+    # A run chooses the prompt of the main agent. What it asks to review is reviewed everywhere.
     chosen = [k for k in Choices.model_fields if k != "system_prompt" and k not in own]
-    return subagent_node(create(**options), frozenset(chosen))
+    return subagent_node(create(**options), frozenset([*chosen, "interrupt_on"]))
 
 
 def _checked(given: Any) -> Subagent:

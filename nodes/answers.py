@@ -1,5 +1,6 @@
 """Arguments and answers of operations, and the `ToolMessage`s that the answers become."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -22,6 +23,7 @@ __all__ = (
     "error_reply",
     "escaped",
     "listed",
+    "noted",
     "notes_of",
     "reply",
     "shown_name",
@@ -31,6 +33,8 @@ __all__ = (
 MAX_CHARACTERS = 100_000
 """The longest answer of an operation."""
 _ERROR_CHARACTERS = 4_000
+_NOTED_CHARACTERS = 500
+"""Of an argument that a person changed."""
 
 
 VirtualPath = Annotated[str, AfterValidator(normalize_path)]
@@ -61,7 +65,7 @@ def reply(call: Call, answer: Answer, limit: int | None = MAX_CHARACTERS) -> Too
     if isinstance(text, str):
         text = valid(text) if limit is None else bounded(valid(text), limit)
     return ToolMessage(
-        content=text,
+        content=noted(call, text),
         tool_call_id=call.id,
         name=shown_name(call.name),
         id=answer_id(call.message, call.position),
@@ -73,12 +77,23 @@ def error_reply(call: Call, problem: FilesystemError | str) -> ToolMessage:
     """Return the message that reports an error to the model."""
     text = escaped_message(problem if isinstance(problem, str) else problem.message)
     return ToolMessage(
-        content=bounded(valid(f"Error: {text}"), _ERROR_CHARACTERS),
+        content=noted(call, bounded(valid(f"Error: {text}"), _ERROR_CHARACTERS)),
         tool_call_id=call.id,
         name=shown_name(call.name),
         id=answer_id(call.message, call.position),
         status="error",
     )
+
+
+def noted(call: Call, content: str | list[Any]) -> str | list[Any]:
+    """Return the content of an answer; it begins with a note if a person changed the call."""
+    if not call.edited:
+        return content
+    changes = ", ".join(f"{name}={_shown(value)}" for name, value in call.edited.items())
+    note = f"[A person changed this call before it ran: {escaped(valid(changes))}]"
+    if isinstance(content, str):
+        return f"{note}\n{content}"
+    return [{"type": "text", "text": note}, *content]
 
 
 def shown_name(name: str) -> str:
@@ -94,6 +109,12 @@ def counted(number: int, noun: str) -> str:
 def notes_of(note: str | None) -> list[str]:
     """Return the notes of a result, each as a line of an answer."""
     return [f"[{escaped(one)}]" for one in split_notes("\n", note)]
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    is_short = len(text) <= _NOTED_CHARACTERS
+    return text if is_short else f"{text[:_NOTED_CHARACTERS]}... ({len(text):,} characters)"
 
 
 def valid(text: str) -> str:

@@ -1,11 +1,12 @@
 """The calls of an AI message: which there are, which are answered, and what is wrong with them."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
+from langgraph_filesystem.state.schema import Decision
 from langgraph_filesystem.state.text import escaped
 
 __all__ = (
@@ -13,6 +14,7 @@ __all__ = (
     "answer_id",
     "calls_of",
     "calls_something",
+    "decided",
     "last_ai_message",
     "open_calls",
     "unanswered",
@@ -32,6 +34,8 @@ class Call:
     args: Any
     problem: str | None = None
     """Why it can't be carried out, whatever the tool is."""
+    edited: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments that a person changed; `None` for those that they took out."""
 
 
 def last_ai_message(messages: Sequence[AnyMessage]) -> tuple[AIMessage | None, list[ToolMessage]]:
@@ -97,9 +101,25 @@ def calls_of(message: AIMessage, ids: Collection[str] | None = None) -> list[Cal
     return calls
 
 
+def decided(calls: Sequence[Call], decisions: Sequence[Decision] | None) -> list[Call]:
+    """Return the calls with the arguments that a person gave them."""
+    edits = {(d["message"], d["call"]): d["args"] for d in decisions or () if "args" in d}
+    return [_edited(call, edits.get((call.message, call.id))) for call in calls]
+
+
 def answer_id(message: str, position: int) -> str:
     """Return the id of the answer to a call: always the same, so that no call has two answers."""
     return f"{message}:{position}"
+
+
+def _edited(call: Call, args: dict[str, Any] | None) -> Call:
+    if args is None:
+        return call
+    before = call.args if isinstance(call.args, dict) else {}
+    changed = {
+        name: args.get(name) for name in {**before, **args} if before.get(name) != args.get(name)
+    }
+    return replace(call, args=args, edited=changed)
 
 
 def _problem_of_id(id: str, known: set[str]) -> str | None:

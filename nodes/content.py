@@ -1,4 +1,4 @@
-"""Content blocks of messages: their text, and which media a model is sent.
+"""The content of messages: its text, its size, cutting it, and which media a model is sent.
 
 The state keeps every block. What a model is sent leaves out media that it can't take, and media
 from files that it read some turns ago: each of them would be paid for again at every turn.
@@ -7,14 +7,29 @@ from files that it read some turns ago: each of them would be paid for again at 
 import base64
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from langgraph_filesystem.state.text import escaped
 
-__all__ = ("block_text", "media_type", "profile_of", "sent", "text_of")
+__all__ = (
+    "SUMMARY",
+    "block_text",
+    "cut_message",
+    "cut_text",
+    "media_lines",
+    "media_type",
+    "path_of",
+    "profile_of",
+    "sent",
+    "size_of",
+    "text_of",
+)
+
+SUMMARY = "summarized_to"
+"""Marks a human message that is a summary: the paths of the turns that it stands for."""
 
 _MEDIA = {
     **dict.fromkeys(("image", "image_url", "input_image"), "image"),
@@ -26,6 +41,14 @@ _MEDIA = {
 tell."""
 _TEXT_TYPE = re.compile(r"text/|application/(json|xml|yaml|x-yaml|toml)\b")
 _DATA_URL = re.compile(r"data:([^;,]*)[^,]*;base64,")
+_CALLS = {"tool_use": "input", "tool_call": "args", "function_call": "arguments"}
+"""Types of the blocks in which providers repeat the calls of a message, and where the arguments
+are."""
+_MESSAGE_SIZE = 40
+"""Characters that a message takes besides its content: its role, its id."""
+_MEDIA_SIZE = 8_000
+"""Characters for a block of media: about what providers charge for an image. Where a long PDF
+takes more than that, the model refuses it."""
 _RECENT_TURNS = 5
 """Turns of the model after which media that it has read are no longer sent."""
 
@@ -59,6 +82,108 @@ def media_type(block: Any) -> str | None:
         return None
     found = _upload(block)[0] or _MEDIA[block["type"]]
     return None if _TEXT_TYPE.match(found) else found
+
+
+def size_of(message: AnyMessage) -> int:
+    """Return about how many characters a message takes of the window, calls and media included."""
+    size = _MESSAGE_SIZE
+    if isinstance(message.content, str):
+        size += _bytes_of(message.content)
+    else:
+        size += sum(map(_block_size, message.content))
+    if isinstance(message, AIMessage):
+        for call in (*message.tool_calls, *message.invalid_tool_calls):
+            size += _MESSAGE_SIZE + len(json.dumps(call.get("args"), default=str))
+    return size
+
+
+def _block_size(block: Any) -> int:
+    if isinstance(block, dict) and block.get("type") in _CALLS:
+        return 0  # counted with the calls of the message
+    return _MEDIA_SIZE if media_type(block) else _bytes_of(block_text(block) or "")
+
+
+def _bytes_of(text: str) -> int:
+    # A character that is not ASCII takes more of the window, about as many times as bytes.
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))
+
+
+def cut_text(text: str, most: int, where: str) -> str:
+    """Return the text, or its head and tail and where the whole of it is."""
+    if len(text) <= most:
+        return text
+    left_out = f"\n[... of {len(text):,} characters the middle is left out{where} ...]\n"
+    room = max(0, most - len(left_out))
+    return f"{text[: room - room // 3]}{left_out}{text[len(text) - room // 3 :]}"
+
+
+def cut_message(
+    message: AnyMessage, most: int, where: str, operations: Collection[str] | None = None
+) -> AnyMessage:
+    """Return a message with long texts cut, or with long arguments of these operations only."""
+    if isinstance(message, AIMessage):
+        return _cut_ai_message(message, most, where, operations)
+    if operations is not None or size_of(message) <= most:
+        return message
+    text = "\n".join([text_of(message), *media_lines(message)])
+    return message.model_copy(update={"content": cut_text(text, most, where)})
+
+
+def media_lines(message: AnyMessage) -> list[str]:
+    """Return a line for each block of media."""
+    blocks = [] if isinstance(message.content, str) else message.content
+    origin = f" from {path}" if (path := path_of(message)) else ""
+    return [f"[{kind}{origin}]" for block in blocks if (kind := media_type(block))]
+
+
+def _cut_ai_message(
+    message: AIMessage, most: int, where: str, operations: Collection[str] | None
+) -> AIMessage:
+    calls = [
+        {**call, "args": {k: _cut_value(v, most, where) for k, v in call["args"].items()}}
+        if operations is None or call["name"] in operations
+        else call
+        for call in message.tool_calls
+    ]
+    content: Any = message.content
+    if operations is None:
+        content = _cut_said(content, most, where)
+    if calls == message.tool_calls and content == message.content:
+        return message
+    args = {call["id"]: call["args"] for call in calls}
+    if not isinstance(content, str):
+        content = [_with_args(block, args) for block in content]
+    # A provider's own copy of the calls would bring the arguments back.
+    more = {k: v for k, v in message.additional_kwargs.items() if k != "tool_calls"}
+    update = {"content": content, "tool_calls": calls, "additional_kwargs": more}
+    return message.model_copy(update=update)
+
+
+def _cut_said(content: Any, most: int, where: str) -> Any:
+    if isinstance(content, str):
+        return cut_text(content, most, where)
+    return [
+        {**block, "text": cut_text(block["text"], most, where)}
+        if isinstance(block, dict) and isinstance(block.get("text"), str)
+        else block
+        for block in content
+    ]
+
+
+def _cut_value(value: Any, most: int, where: str) -> Any:
+    if isinstance(value, str):
+        return cut_text(value, most, where)
+    text = json.dumps(value, default=str)
+    return value if len(text) <= most else cut_text(text, most, where)
+
+
+def _with_args(block: Any, args: Mapping[Any, Any]) -> Any:
+    """Return a block with the arguments that its call has now."""
+    key = _CALLS.get(str(block.get("type"))) if isinstance(block, dict) else None
+    id = block.get("call_id") or block.get("id") if key else None
+    if key is None or id not in args:
+        return block
+    return {**block, key: json.dumps(args[id]) if isinstance(block.get(key), str) else args[id]}
 
 
 def profile_of(model: Any) -> Mapping[str, Any]:
@@ -102,7 +227,7 @@ def _shown_block(
     kind = media_type(block)
     if kind is None:
         return block  # type: ignore[no-any-return]  # a block is as it came
-    path = _path_of(message)
+    path = path_of(message)
     if not _takes(profile, kind, message):
         where = f" It is in {escaped(path)}." if path else ""
         return _sentence(f"[{kind}: this model takes no such content.{where}]")
@@ -126,7 +251,7 @@ def _takes(profile: Mapping[str, Any], kind: str, message: AnyMessage) -> bool:
     return not in_answer or profile.get(f"{name}_tool_message") is not False
 
 
-def _path_of(message: AnyMessage) -> str:
+def path_of(message: AnyMessage) -> str:
     """Return the path of the file that `read_file` has answered with."""
     artifact = message.artifact if isinstance(message, ToolMessage) else None
     return str(artifact.get("path") or "") if isinstance(artifact, dict) else ""

@@ -9,7 +9,7 @@ from pydantic import Field
 from langgraph_filesystem.nodes.answers import Answer, Arguments, VirtualPath, counted, escaped
 from langgraph_filesystem.state.workspace.workspace import Workspace
 
-__all__ = ("EditFile", "edit_file")
+__all__ = ("EditFile", "edit_file", "unified_diff")
 
 _MAX_DIFF = 20_000
 """Characters on either side; diffing more takes longer than anybody reads."""
@@ -35,28 +35,24 @@ async def edit_file(args: EditFile, workspace: Workspace) -> Answer:
         args.file_path, args.old_string, args.new_string, args.replace_all
     )
     count = result.occurrences or 1
-    diff = _unified_diff(args, result.first_line or 1)
+    diff = None
+    if max(len(args.old_string), len(args.new_string)) <= _MAX_DIFF:
+        old, new = args.old_string.split("\n"), args.new_string.split("\n")
+        diff = unified_diff(args.file_path, old, new, first_line=result.first_line or 1)
     return Answer(
         f"Edited {escaped(args.file_path)} in {counted(count, 'place')}.",
         {"replacements": count, "diff": diff},
     )
 
 
-def _unified_diff(args: EditFile, first_line: int) -> str | None:
-    """Return the edit as a diff that begins at its true line; `None` if it would be too long."""
-    if max(len(args.old_string), len(args.new_string)) > _MAX_DIFF:
-        return None
-    lines = difflib.unified_diff(
-        args.old_string.split("\n"),
-        args.new_string.split("\n"),
-        f"a{args.file_path}",
-        f"b{args.file_path}",
-        lineterm="",
-        n=0,
-    )
+def unified_diff(
+    path: str, old: list[str], new: list[str], *, first_line: int, context: int = 0
+) -> str:
+    """Return the difference of some lines of a file, of which `first_line` is the first."""
+    lines = difflib.unified_diff(old, new, f"a{path}", f"b{path}", lineterm="", n=context)
     return "\n".join(_HUNK.sub(lambda at: _shifted(at, first_line - 1), line) for line in lines)
 
 
 def _shifted(hunk: re.Match[str], lines: int) -> str:
-    """Return the beginning of a hunk header, which counts from the edit, with its true lines."""
+    """Return the beginning of a hunk header, which counts from the first line, with true lines."""
     return f"@@ -{int(hunk[1]) + lines}{hunk[2]} +{int(hunk[3]) + lines}"

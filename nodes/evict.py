@@ -16,7 +16,7 @@ from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.answers import MAX_CHARACTERS, counted, valid
 from langgraph_filesystem.nodes.calls import unanswered
-from langgraph_filesystem.nodes.content import block_text, text_of
+from langgraph_filesystem.nodes.content import SUMMARY, block_text, text_of
 from langgraph_filesystem.nodes.node import Edge, Node
 from langgraph_filesystem.nodes.once import Once
 from langgraph_filesystem.nodes.operation import open_workspace, read_files
@@ -30,10 +30,11 @@ from langgraph_filesystem.state.langgraph_internals import read_channels
 from langgraph_filesystem.state.paths import is_within
 from langgraph_filesystem.state.workspace.workspace import EVICTED, Workspace
 
-__all__ = ("after_evict", "evict_node", "preview")
+__all__ = ("after_evict", "evict_node", "preview", "ways_to_read")
 
 _MARK = "evicted_to"
 _WAYS = {"read_file": "page through it with `read_file`", "grep": "search it with `grep`"}
+"""How an operation helps with a large file."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _PREVIEW_LINES = 10
 """Lines shown at either end."""
@@ -44,7 +45,6 @@ _LEAST_PREVIEW = 400
 
 def evict_node(built: Settings, operations: Mapping[str, Operation]) -> Node:
     """Return the node that moves large messages to files, for a graph with these operations."""
-    ways = {name: words for name, words in _WAYS.items() if name in operations}
     # A page of `read_file` in a file would only make the model read it again.
     exempt = frozenset(name for name, operation in operations.items() if operation.is_bounded)
     has_tasks = "task" in operations
@@ -63,7 +63,7 @@ def evict_node(built: Settings, operations: Mapping[str, Operation]) -> Node:
         large = [m for m in recent if _is_large(m, settings, exempt)]
         if not large:
             return update
-        how = " or ".join(offered_by(ways, runtime).values())
+        how = ways_to_read(operations, runtime)
         seen = read_channels(config, "seen").get("seen")
         once, files = Once(config), read_files(config, settings.mounts)
         workspace = open_workspace(settings, runtime, files, seen, once)
@@ -75,6 +75,12 @@ def evict_node(built: Settings, operations: Mapping[str, Operation]) -> Node:
 
     # It writes where the operations write, and every graph with a filesystem has it.
     return Node("evict", act, mounts=built.mounts)
+
+
+def ways_to_read(operations: Collection[str], runtime: Runtime[Any]) -> str:
+    """Return how the model can look into a large file, or an empty string."""
+    ways = {name: words for name, words in _WAYS.items() if name in operations}
+    return " or ".join(offered_by(ways, runtime).values())
 
 
 def after_evict(then: str, end: str, return_direct: Collection[str] = ()) -> Edge:
@@ -106,7 +112,7 @@ def _recent(messages: list[AnyMessage]) -> list[AnyMessage]:
 def _is_large(message: AnyMessage, settings: Settings, exempt: Collection[str]) -> bool:
     if not isinstance(message, ToolMessage | HumanMessage):
         return False
-    if _MARK in message.additional_kwargs:
+    if _MARK in message.additional_kwargs or SUMMARY in message.additional_kwargs:
         return False
     if isinstance(message, ToolMessage) and message.name in exempt:
         return False

@@ -3,13 +3,18 @@
 Also which model that is: the default of the graph, or the one that a run names.
 """
 
+import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
+from langchain_core.exceptions import ContextOverflowError
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.answers import valid
@@ -30,6 +35,7 @@ from langgraph_filesystem.state.errors import FilesystemError
 from langgraph_filesystem.state.files import CONFLICTS, Files, ThreadFiles
 from langgraph_filesystem.state.io import attempt, in_thread
 from langgraph_filesystem.state.langgraph_internals import read_channels
+from langgraph_filesystem.state.messages import merge_messages
 from langgraph_filesystem.state.workspace.mounts import Mount
 
 __all__ = ("Models", "Request", "Requests", "after_model", "load_model", "model_node")
@@ -97,16 +103,20 @@ class Request(NamedTuple):
 
     model: BaseChatModel
     """The model of the run, without its tools."""
-    bound: Runnable[Any, Any]
+    bound: "BoundModel"
     """The same model, with its tools."""
-    schemas: Sequence[Any]
-    """Its tools."""
     system: list[AnyMessage]
     """What it is told before the conversation."""
 
     def sent(self, messages: list[AnyMessage]) -> list[AnyMessage]:
         """Return the conversation as the model is sent it."""
         return sent(messages, profile_of(self.model))
+
+    async def answer(self, messages: list[AnyMessage], config: RunnableConfig) -> AnyMessage:
+        """Ask the model."""
+        asked = [*self.system, *self.sent(messages)]
+        answer: AnyMessage = await invoke(self.bound.model, asked, config)
+        return _storable(answer, messages)
 
 
 class Requests:
@@ -132,8 +142,11 @@ class Requests:
         self._may_execute = _is_uncertain(operations, settings)
         self._files_only = {name: op for name, op in operations.items() if name != "execute"}
         # Binding converts every schema: it is done when the graph is built, not at each turn.
-        for offered in (operations, self._files_only) if self._may_execute else (operations,):
-            self._bound_models.get("", models.default, offered, system_prompt)
+        bound = self._bound_models.get("", models.default, operations, system_prompt)
+        if self._may_execute:
+            self._bound_models.get("", models.default, self._files_only, system_prompt)
+        self.default = Request(models.default, bound, [bound.system] if bound.system else [])
+        """What a run asks that chooses nothing."""
 
     async def reload(
         self, messages: Sequence[AnyMessage], config: RunnableConfig, runtime: Runtime[Any]
@@ -163,29 +176,48 @@ class Requests:
         sections = [part.section(told.get(part.channel), offered) for part in self._loaded]
         if offered:
             sections.append(_conflicts(channels.get("files")))
-        system = _with_sections(bound.system, sections)
-        return Request(model, bound.model, bound.schemas, system)
+        return Request(model, bound, _with_sections(bound.system, sections))
 
 
-def model_node(requests: Requests) -> Node:
-    """Return the node that asks the model."""
+Compact = Callable[
+    [list[AnyMessage], Request, RunnableConfig, Runtime[Any]], Awaitable[dict[str, Any]]
+]
+"""Returns updates of the state that make a conversation shorter, or nothing."""
+
+
+def model_node(requests: Requests, compact: Compact | None = None) -> Node:
+    """Return the node that asks the model, once more if it says that its window is too small."""
 
     async def act(state: Any, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
         messages = state["messages"]
         reloaded = await requests.reload(messages, config, runtime)
         request = await requests.get(config, runtime, reloaded)
-        answer = await invoke(request.bound, [*request.system, *request.sent(messages)], config)
-        return {"messages": [_storable(answer, messages)], **reloaded}
+        try:
+            return {"messages": [await request.answer(messages, config)], **reloaded}
+        except ContextOverflowError:
+            updates = await compact(messages, request, config, runtime) if compact else {}
+            if not updates:
+                raise
+        shorter = merge_messages(messages, [updates["messages"]])
+        answer = await request.answer(shorter, config)
+        return {**reloaded, **updates, "messages": [*updates["messages"], answer]}
 
     return Node("model", act)
 
 
-class _BoundModel(NamedTuple):
-    """A model with its operations bound, and what it is told before the conversation."""
+@dataclass(frozen=True, eq=False)
+class BoundModel:
+    """A model with its tools bound, and what it is told before the conversation."""
 
     model: Runnable[Any, Any]
     schemas: Sequence[Any]
     system: SystemMessage | None
+
+    @cached_property
+    def schemas_size(self) -> int:
+        """Return about how many characters its tools take of the window."""
+        own = [s if isinstance(s, dict) else convert_to_openai_tool(s) for s in self.schemas]
+        return len(json.dumps(own, default=str))
 
 
 class _BoundModels:
@@ -197,7 +229,7 @@ class _BoundModels:
         self._tools = tools
         self._settings = settings
         self._descriptions = descriptions
-        self._made: dict[object, tuple[BaseChatModel, _BoundModel]] = {}
+        self._made: dict[object, tuple[BaseChatModel, BoundModel]] = {}
 
     def get(
         self,
@@ -205,7 +237,7 @@ class _BoundModels:
         model: BaseChatModel,
         offered: Mapping[str, Operation],
         prompt: str | SystemMessage | None,
-    ) -> _BoundModel:
+    ) -> BoundModel:
         key = (name, tuple(offered), prompt if isinstance(prompt, str) else None)
         known, bound = self._made.get(key, (None, None))
         if bound is None or known is not model:
@@ -220,7 +252,7 @@ class _BoundModels:
         model: BaseChatModel,
         offered: Mapping[str, Operation],
         prompt: str | SystemMessage | None,
-    ) -> _BoundModel:
+    ) -> BoundModel:
         schemas = [*tool_schemas(offered, self._descriptions), *self._tools]
         section = filesystem_prompt(
             list(offered),
@@ -229,7 +261,7 @@ class _BoundModels:
         )
         system = system_message(prompt, section)
         bound: Runnable[Any, Any] = model.bind_tools(schemas) if schemas else model
-        return _BoundModel(bound, schemas, system)
+        return BoundModel(bound, schemas, system)
 
 
 def _with_sections(system: SystemMessage | None, sections: Sequence[str]) -> list[AnyMessage]:

@@ -22,13 +22,18 @@ from langgraph_filesystem.state.langgraph_internals import (
     checkpoints_of,
     durability_of,
     graph_namespace,
+    has_interrupt,
     saver_of,
 )
 
-__all__ = ("UNSAVED", "Once")
+__all__ = ("NO_REPLY", "UNSAVED", "Once")
 
 UNSAVED = "__langgraph_filesystem_unsaved"
 """Key of `configurable` that is set inside a graph which is compiled with `checkpointer=False`."""
+NO_REPLY = "__langgraph_filesystem_no_reply"
+"""Key of `configurable` that is set in a run that was not started with a reply to an interrupt."""
+_BY_HAND = ("update", "fork")
+"""Sources of checkpoints that no run has made on its way."""
 _FIRST_PAUSE = 0.0005
 _LONGEST_PAUSE = 0.05
 _PATIENCE = 30.0
@@ -42,6 +47,7 @@ class Once:
         self._patience = patience
         self._saver: Any = None if configurable.get(UNSAVED) else saver_of(config)
         self._thread = configurable.get("thread_id")
+        self._has_no_reply = bool(configurable.get(NO_REPLY))
         self._checkpoints = checkpoints_of(config)
         self._space = graph_namespace(config)
         durability = durability_of(config)
@@ -69,11 +75,28 @@ class Once:
             await self._stored(space, checkpoint)
         self._waits = False
 
-    async def _stored(self, space: str, checkpoint: str) -> None:
+    async def is_replied(self) -> bool:
+        """Say whether a reply that an interrupt of this task returns was meant for it.
+
+        After a crash, and in a graph inside another one that is continued without a reply,
+        LangGraph delivers the reply to an earlier interrupt again. A reply that is new comes with
+        its run, and after the interrupt was stored, unless somebody edited the state since.
+        """
+        if self._has_no_reply or self._saver is None or self._space not in self._checkpoints:
+            return not self._has_no_reply
+        stored = await self._load(self._space, self._checkpoints[self._space])
+        if stored is None:
+            return False
+        return stored.metadata.get("source") in _BY_HAND or has_interrupt(stored)
+
+    async def _load(self, space: str, checkpoint: str) -> Any:
         place = {"thread_id": self._thread, "checkpoint_ns": space, "checkpoint_id": checkpoint}
-        gives_up, pause = time.monotonic() + self._patience, _FIRST_PAUSE
         saver, config = self._saver, {"configurable": place}
-        while await call_either(saver.get_tuple, saver.aget_tuple, config) is None:
+        return await call_either(saver.get_tuple, saver.aget_tuple, config)
+
+    async def _stored(self, space: str, checkpoint: str) -> None:
+        gives_up, pause = time.monotonic() + self._patience, _FIRST_PAUSE
+        while await self._load(space, checkpoint) is None:
             if time.monotonic() > gives_up:
                 raise FilesystemError(
                     "Nothing was changed: the checkpoint of this step was not stored within "

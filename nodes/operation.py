@@ -8,7 +8,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 
 from langgraph_filesystem.nodes.answers import MAX_CHARACTERS, Answer, error_reply, reply
-from langgraph_filesystem.nodes.calls import Call, last_ai_message, open_calls
+from langgraph_filesystem.nodes.calls import Call, decided, last_ai_message, open_calls
 from langgraph_filesystem.nodes.node import Node
 from langgraph_filesystem.nodes.once import Once
 from langgraph_filesystem.nodes.registry import Operation
@@ -43,7 +43,7 @@ def operation_node(operation: Operation, built: Settings) -> Node:
         )
         answers: list[ToolMessage] = []
         update: dict[str, Any] = {}
-        for call in calls_of_task(task, state["messages"]):
+        for call in calls_of_task(task, state["messages"], config):
             files.call = call.id
             workspace.key = once.key(call.message, str(call.position))
             workspace.progress = _progress(operation.name, call, runtime)
@@ -94,16 +94,18 @@ def read_files(config: RunnableConfig, mounts: Mounts) -> ThreadFiles:
     return ThreadFiles(state.get("files") or {}, overlay, state.get("overlay_scratch"))
 
 
-def calls_of_task(task: dict[str, Any], messages: list[Any]) -> list[Call]:
+def calls_of_task(task: dict[str, Any], messages: list[Any], config: RunnableConfig) -> list[Call]:
     """Return the calls that a `Send` names, in their order.
 
     The conversation may have been edited since it was sent: calls that were answered or removed in
-    the meantime are left out.
+    the meantime are left out. Calls that a person edited have the arguments of that person.
     """
     message, answers = last_ai_message(messages)
     if message is None or message.id != task["message"]:
         return []
     left = open_calls(message, answers, frozenset(task["calls"]))
+    if task.get("edited"):
+        left = decided(left, read_channels(config, "decisions").get("decisions"))
     calls = {call.id: call for call in left if not call.problem}
     return [calls[id] for id in task["calls"] if id in calls]
 

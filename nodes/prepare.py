@@ -21,6 +21,7 @@ from langgraph_filesystem.nodes.model import Models
 from langgraph_filesystem.nodes.node import Node
 from langgraph_filesystem.nodes.settings import Choices, chosen
 from langgraph_filesystem.nodes.skills import Skills
+from langgraph_filesystem.state.langgraph_internals import graph_namespace
 
 __all__ = ("prepare_node",)
 
@@ -30,12 +31,18 @@ _CANCELLED = (
 
 
 def prepare_node(
-    models: Models, operations: Collection[str], loaded: Sequence[Memory | Skills] = ()
+    models: Models,
+    operations: Collection[str],
+    tools: Collection[str] = (),
+    loaded: Sequence[Memory | Skills] = (),
 ) -> Node:
     """Return the node that checks the choices of a run, answers dangling calls, and loads."""
 
     async def act(state: Any, config: RunnableConfig, runtime: Runtime[Any]) -> dict[str, Any]:
-        await _check(chosen(runtime), models, operations)
+        choices = chosen(runtime)
+        await _check(choices, models, operations)
+        if not graph_namespace(config):  # a graph inside may have fewer tools than its parent
+            _check_reviews(choices, [*operations, *tools])
         repaired = _repaired(state.get("messages") or [])
         updates: dict[str, Any] = {"messages": repaired} if repaired else {}
         for part in loaded:
@@ -54,6 +61,14 @@ async def _check(choices: Choices, models: Models, operations: Collection[str]) 
             f"It has: {', '.join(known)}."
         )
     await models.get(choices.model)
+
+
+def _check_reviews(choices: Choices, known: Collection[str]) -> None:
+    if unknown := [name for name in choices.interrupt_on if name not in known]:
+        raise ValueError(
+            f"The context asks for the review of {', '.join(unknown)}, which this graph does not "
+            f"have. It has: {', '.join(known)}."
+        )
 
 
 def _repaired(messages: list[AnyMessage]) -> list[Any]:

@@ -1,13 +1,15 @@
 """The settings of a graph that its nodes need."""
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from langgraph_filesystem.nodes.answers import MAX_CHARACTERS
+from langgraph_filesystem.state.schema import DecisionKind
 from langgraph_filesystem.state.workspace.mounts import Mounts
 from langgraph_filesystem.state.workspace.permissions import Permissions
 
@@ -15,10 +17,13 @@ __all__ = (
     "CHARACTERS_PER_TOKEN",
     "DEFAULTS",
     "Choices",
+    "InterruptOn",
+    "Review",
     "Settings",
     "TokenCounter",
     "chosen",
     "offered_by",
+    "reviews_of",
 )
 
 T = TypeVar("T")
@@ -70,7 +75,13 @@ class Choices(BaseModel):
         description="Operations that the model may use. Empty for all of them.",
         json_schema_extra={"langgraph_nodes": ["router"]},
     )
-
+    interrupt_on: tuple[str, ...] = Field(
+        default=(),
+        title="Ask before",
+        description="Operations and tools that a person must approve before they run, besides "
+        "those that the graph was built to ask about.",
+        json_schema_extra={"langgraph_nodes": ["review"]},
+    )
     todos: bool = Field(
         default=True,
         title="List of steps",
@@ -112,6 +123,69 @@ def _is_offered(name: str, choices: Choices) -> bool:
     return choices.operations is None or name in choices.operations or name == "task"
 
 
+InterruptOn: TypeAlias = Mapping[str, bool | Mapping[str, Any]]
+"""Names of operations and tools, and how a person reviews their calls: `True`, or a mapping as
+LangChain's `InterruptOnConfig`."""
+_KINDS: tuple[DecisionKind, ...] = get_args(DecisionKind)
+_REVIEW_KEYS = ("allowed_decisions", "description", "when", "args_schema")
+
+
+@dataclass(frozen=True)
+class Review:
+    """How a person reviews the calls of one operation or tool."""
+
+    allowed_decisions: tuple[DecisionKind, ...] = _KINDS
+    description: str | Callable[[Any, Any, Any], str] | None = None
+    """What the person reads first: text, or a function of tool call, state and runtime."""
+    when: Callable[[Any], bool] | None = None
+    """Whether a call needs a person: a function of a `ToolCallRequest`."""
+
+
+def reviews_of(
+    interrupt_on: InterruptOn | None, permissions: Permissions, context_schema: Any
+) -> dict[str, Review] | None:
+    """Return how the calls of each name are reviewed, or `None` where no call ever is."""
+    given = {} if interrupt_on is None else interrupt_on
+    if not isinstance(given, Mapping):
+        raise ValueError(
+            f"`interrupt_on` must map names to True or to a mapping, not {interrupt_on!r}. "
+            'Such as: `interrupt_on={"write_file": True}`.'
+        )
+    reviews = {name: _review(name, config) for name, config in given.items() if config is not False}
+    is_ruled = any(rule.mode == "interrupt" for rule in permissions.rules)
+    is_chosen = isinstance(context_schema, type) and issubclass(context_schema, Choices)
+    return reviews if reviews or is_ruled or is_chosen else None
+
+
+def _review(name: str, config: object) -> Review:
+    where = f"`interrupt_on` of {name!r}"
+    if config is True:
+        return Review()
+    if not isinstance(config, Mapping):
+        raise ValueError(f"{where} must be True, False or a mapping, not {config!r}.")
+    if unknown := [key for key in config if key not in _REVIEW_KEYS]:
+        raise ValueError(
+            f"{where} has no {', '.join(map(repr, unknown))}. It takes: {', '.join(_REVIEW_KEYS)}."
+        )
+    allowed, when = config.get("allowed_decisions"), config.get("when")
+    are_known = isinstance(allowed, list | tuple) and all(kind in _KINDS for kind in allowed)
+    if not allowed or not are_known:
+        raise ValueError(
+            f"`allowed_decisions` in {where} must be a list with some of {', '.join(_KINDS)}, not "
+            f"{allowed!r}."
+        )
+    description = config.get("description")
+    if description is not None and not isinstance(description, str) and not _is_plain(description):
+        raise ValueError(f"`description` in {where} must be text or a function, not async.")
+    if when is not None and not _is_plain(when):
+        raise ValueError(f"`when` in {where} must be a function of a request, not async.")
+    return Review(tuple(dict.fromkeys(allowed)), description, when)
+
+
+def _is_plain(value: object) -> bool:
+    return callable(value) and not inspect.iscoroutinefunction(value)
+
+
 TokenCounter = Callable[[Iterable[Any]], int]
 """A function of messages, as LangChain's `count_tokens_approximately`."""
 CHARACTERS_PER_TOKEN = 4
@@ -129,6 +203,8 @@ class Settings:
     read_before_edit: bool = True
     max_execute_timeout: int = 3_600
     permissions: Permissions = field(default_factory=Permissions)
+    review: Mapping[str, Review] | None = None
+    """How a person reviews the calls of each name; `None` if nobody is ever asked."""
 
     def __post_init__(self) -> None:
         if self.evict_over is not None and not _is_count(self.evict_over):

@@ -10,7 +10,7 @@ from langgraph.prebuilt import ToolNode
 from langgraph.runtime import Runtime
 from langgraph.types import Command, Send
 
-from langgraph_filesystem.nodes.answers import error_reply, valid
+from langgraph_filesystem.nodes.answers import error_reply, noted, valid
 from langgraph_filesystem.nodes.calls import Call, answer_id
 from langgraph_filesystem.nodes.node import Node, invoke
 from langgraph_filesystem.nodes.operation import calls_of_task
@@ -44,7 +44,7 @@ def tools_node(tools: Sequence[BaseTool], inner: Collection[str] = ()) -> Node:
     async def act(task: Any, config: RunnableConfig, runtime: Runtime[Any]) -> Any:
         messages = read_channels(config, "messages")["messages"]
         outputs: list[Any] = []
-        for call in calls_of_task(task, messages):
+        for call in calls_of_task(task, messages, config):
             if call.name in only_async and is_sync():
                 outputs.append({"messages": [error_reply(call, _NOT_SYNC.format(call.name))]})
             else:
@@ -122,6 +122,7 @@ def _stamp(message: Any, call: Call) -> bool:
     message.id = answer_id(call.message, call.position)
     if isinstance(message.content, str):
         message.content = valid(message.content)
+    message.content = noted(call, message.content)
     return True
 
 

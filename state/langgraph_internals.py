@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.channels import BinaryOperatorAggregate, DeltaChannel
+from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
 
@@ -20,6 +21,7 @@ try:
         CONFIG_KEY_CHECKPOINTER,
         CONFIG_KEY_DURABILITY,
         CONFIG_KEY_READ,
+        INTERRUPT,
         NS_SEP,
         NULL_TASK_ID,
         PREVIOUS,
@@ -40,6 +42,7 @@ __all__ = (
     "constructor_arguments",
     "durability_of",
     "graph_namespace",
+    "has_interrupt",
     "input_keys",
     "is_entrypoint",
     "is_external_write",
@@ -164,6 +167,14 @@ def is_external_write(task_id: str) -> bool:
     Breaks if such writes are no longer stored under the task id of zeros.
     """
     return task_id == NULL_TASK_ID
+
+
+def has_interrupt(stored: CheckpointTuple) -> bool:
+    """Return whether a task has interrupted at a stored checkpoint.
+
+    Breaks if a task that interrupts no longer stores a write to the channel `__interrupt__`.
+    """
+    return any(channel == INTERRUPT for _, channel, _ in stored.pending_writes or ())
 
 
 # Channels and compiled graphs as objects.

@@ -1,6 +1,15 @@
 """The state of the graph."""
 
-from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    TypeAlias,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from langchain_core.messages import AnyMessage
 from typing_extensions import TypedDict
@@ -12,6 +21,8 @@ __all__ = (
     "CHANNELS",
     "PRIVATE",
     "Conversation",
+    "Decision",
+    "DecisionKind",
     "FilesystemState",
     "Route",
     "Todo",
@@ -35,6 +46,23 @@ class Route(TypedDict):
     mount: str
     """The prefix under which the backend is mounted."""
     backend: str
+
+
+DecisionKind: TypeAlias = Literal["approve", "edit", "reject", "respond"]
+
+
+class Decision(TypedDict):
+    """What a person decided about a call of the current AI message."""
+
+    message: str
+    """Id of the AI message that holds the call."""
+    call: str
+    kind: DecisionKind | Literal["unclear"]
+    """`unclear` if the reply did not fit: the person is asked again, about this call alone."""
+    args: NotRequired[dict[str, Any]]
+    """The arguments after an edit. The AI message keeps those that the model wrote."""
+    problem: NotRequired[str]
+    """Why the reply did not fit."""
 
 
 class FilesystemState(TypedDict):

@@ -120,7 +120,7 @@ def test_the_drawings_show_the_graph() -> None:
 def test_every_node_is_described() -> None:
     operations = (ROOT / "docs" / "operations.md").read_text()
     drawn = create_filesystem_agent(CommandModel()).get_graph().nodes
-    for node in {*drawn, "execute", "tools", "respond"} - {"__start__", "__end__"}:
+    for node in {*drawn, "execute", "tools", "respond", "review"} - {"__start__", "__end__"}:
         assert f"`{node}`" in operations, node
 
 

@@ -1,7 +1,7 @@
 """What differs between two checkpoints, and what each step of a thread changed."""
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,7 +12,9 @@ from langgraph.types import StateSnapshot
 from langgraph_filesystem.history.thread import Checkpoint, Graph, Thread, Tree, Version
 from langgraph_filesystem.state.backends.text_files import is_text
 from langgraph_filesystem.state.files import digest_of, file_bytes
+from langgraph_filesystem.state.paths import is_within
 from langgraph_filesystem.state.text import escaped
+from langgraph_filesystem.state.workspace.layer import LOWER
 
 __all__ = ("Change", "Changes", "compared", "line_counts", "listed", "unified")
 
@@ -78,7 +80,7 @@ async def compared(
     before = await _start(thread) if a is None else thread.tree(await thread.state(a))
     texts = [
         unified(path, await before.version(path), await after.version(path))
-        for path in sorted(before.differing(after))
+        for path in _shown(before.differing(after))
     ]
     return "".join(texts)
 
@@ -98,11 +100,16 @@ async def listed(graph: Graph, config: RunnableConfig, *, context: Any = None) -
     async for state in thread.states():
         tree = thread.tree(state)
         if newer is not None:
-            paths = sorted(tree.differing(newer[1]))
+            paths = _shown(tree.differing(newer[1]))
             changes = [await _change(state, tree, *newer, path) for path in paths]
             found.append([change for change in changes if change is not None])
         newer = state, tree
     return Changes(change for step in reversed(found) for change in step)
+
+
+def _shown(paths: Iterable[str]) -> list[str]:
+    """Return the paths, sorted, without those of files below an overlay that are in the state."""
+    return sorted(path for path in paths if not is_within(path, LOWER))
 
 
 async def _start(thread: Thread) -> Tree:

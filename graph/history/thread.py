@@ -16,7 +16,7 @@ from langgraph_filesystem.state.errors import FilesystemError
 from langgraph_filesystem.state.files import CONFLICTS, Files, ThreadFiles, file_bytes
 from langgraph_filesystem.state.io import call_either, is_sync
 from langgraph_filesystem.state.paths import ancestors, is_within, normalize_path
-from langgraph_filesystem.state.workspace.layer import Layer
+from langgraph_filesystem.state.workspace.layer import LOWER, Layer
 from langgraph_filesystem.state.workspace.mounts import Mount, Mounts
 
 __all__ = ("Graph", "Thread", "Tree", "Version")
@@ -181,7 +181,7 @@ class Tree:
 
     def waiting(self) -> list[str]:
         """Return the paths of changes that wait in overlays."""
-        paths = {*self.files, *self.entries}
+        paths = [path for path in {*self.files, *self.entries} if not is_within(path, LOWER)]
         return sorted(path for path in paths if self._mounts.locate(path).overlay is not None)
 
     def mount_of(self, path: str) -> Mount:

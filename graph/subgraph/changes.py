@@ -5,6 +5,7 @@ from typing import Any
 
 from langchain_core.messages import AnyMessage, RemoveMessage
 
+from langgraph_filesystem.nodes.content import SUMMARY
 from langgraph_filesystem.state.files import (
     FileData,
     FileReplacement,
@@ -30,6 +31,7 @@ __all__ = (
     "merge_changed",
     "replacements",
     "whole_files",
+    "with_given",
 )
 
 SEEN = "filesystem_seen"
@@ -123,11 +125,39 @@ def changed_messages(
     given: Sequence[AnyMessage], messages: Sequence[AnyMessage]
 ) -> tuple[list[RemoveMessage], list[AnyMessage]]:
     """Return the messages to remove, and then those to replace by id or to append."""
+    places = {message.id: place for place, message in enumerate(given)}
+    kept = [places[message.id] for message in messages if message.id in places]
+    known, new = messages[: len(kept)], messages[len(kept) :]
+    if kept == sorted(kept) and not any(message.id in places for message in new):
+        stays = set(kept)
+        gone = [RemoveMessage(id=m.id or "") for n, m in enumerate(given) if n not in stays]
+        pairs = zip((given[place] for place in kept), known, strict=True)
+        return gone, [*(now for was, now in pairs if now is not was and now != was), *new]
+    return _replaced_tail(given, messages)
+
+
+def _replaced_tail(
+    given: Sequence[AnyMessage], messages: Sequence[AnyMessage]
+) -> tuple[list[RemoveMessage], list[AnyMessage]]:
+    """Return changes of messages that have another order: new ones can only go to the end."""
     pairs = list(zip(given, messages, strict=False))
     same = next((n for n, (one, other) in enumerate(pairs) if one.id != other.id), len(pairs))
     replaced = [new for old, new in pairs[:same] if new is not old and new != old]
     removed = [RemoveMessage(id=message.id or "") for message in given[same:]]
     return removed, [*replaced, *messages[same:]]
+
+
+def with_given(given: Sequence[AnyMessage], messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
+    """Return the messages with those given back that a summary has taken the place of.
+
+    For a parent with the reducer `add_messages`, which raises when parallel branches remove the
+    same message.
+    """
+    ids = {message.id for message in given}
+    now = {m.id: m for m in messages if SUMMARY not in m.additional_kwargs}
+    if len(now) == len(messages):
+        return messages
+    return [*(now.get(m.id, m) for m in given), *(m for m in messages if m.id not in ids)]
 
 
 def changed_seen(given: Mapping[str, str], seen: Mapping[str, str]) -> dict[str, str | None]:

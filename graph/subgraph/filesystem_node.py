@@ -194,8 +194,10 @@ class FilesystemNode(Graph):
         return Visit(Parent(config), given, seeded=self._seedable(), inputs=input_keys(self))
 
     def _modes(self) -> dict[str, Any]:
-        # A streamed update has these keys and no others; `routes` is what the router writes.
-        keys = {*self.output_channels, *self._seedable(), *({"routes"} & self.channels.keys())}
+        # A streamed update has these keys and no others; the last two are what `router` and
+        # `review` write.
+        plan = {"routes", "decisions"} & self.channels.keys()
+        keys = {*self.output_channels, *self._seedable(), *plan}
         return {"stream_mode": "values", "output_keys": sorted(keys)}
 
     def _seedable(self) -> list[str]:

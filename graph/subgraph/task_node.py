@@ -142,7 +142,7 @@ class TaskNode(FreshNode):
 
     async def _act(self, input: Any, config: RunnableConfig, **options: Any) -> Any:
         state = read_channels(config, "messages", "files")
-        calls = calls_of_task(input, state["messages"])
+        calls = calls_of_task(input, state["messages"], config)
         if not calls:
             return {}
         [call] = calls
@@ -161,7 +161,8 @@ class TaskNode(FreshNode):
         limit = None if is_evicted else MAX_CHARACTERS
         answer = task_reply(call, name, outcome, list(changes), limit)
         files = replacements(changes, state.get("files") or {}, id)
-        return {"messages": [answer], "files": files, **_named("overlay", visit.overlay())}
+        entries = visit.overlay()
+        return {"messages": [answer], **_named("files", files), **_named("overlay", entries)}
 
 
 class SubagentNode(FreshNode):

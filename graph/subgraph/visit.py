@@ -31,12 +31,17 @@ from langgraph_filesystem.subgraph.changes import (
     differences,
     merge_changed,
     whole_files,
+    with_given,
 )
 from langgraph_filesystem.subgraph.seeds import RecordedChannel
 
 __all__ = ("Parent", "Visit")
 
+<<<<<<< HEAD
 _OURS = frozenset({"messages", "files", "overlay", "overlay_scratch", "seen", "routes", SEEN})
+=======
+_OURS = frozenset({"messages", "files", "overlay", "seen", "routes", "decisions", SEEN})
+>>>>>>> overlay
 _BY_VALUE = ("messages", "files")
 """Channels that are stored if they are given as input, so that people see them at an interrupt."""
 
@@ -117,6 +122,8 @@ class Visit:
 
     def _messages(self) -> Iterator[tuple[str, Any]]:
         before, after = self._initial("messages", []), self.values.get("messages", [])
+        if not self._parent.takes_moves:
+            after = with_given(before, after)
         removed, messages = changed_messages(before, after)
         if removed and not self._parent.takes_moves:
             yield "messages", removed

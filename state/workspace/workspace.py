@@ -55,10 +55,12 @@ from langgraph_filesystem.state.workspace.moving import move
 from langgraph_filesystem.state.workspace.permissions import Permissions
 from langgraph_filesystem.state.workspace.seen import Seen
 
-__all__ = ("EVICTED", "Limits", "Place", "Workspace")
+__all__ = ("EVICTED", "HISTORY", "Limits", "Place", "Workspace")
 
 EVICTED = "/large_tool_results"
 """Where results go that are too large for the conversation."""
+HISTORY = "/conversation_history"
+"""Where the turns go that a summary stands for."""
 
 
 @dataclass(frozen=True)
@@ -233,8 +235,10 @@ class Workspace(FileStore):
         return mount.open(self.files, self._runtime, above=self._above)
 
     def _is_evicted(self, path: str, mount: Mount) -> bool:
-        """Say whether a path is a result in the thread's files, because the mount refused it."""
-        if self._above or not mount.reaches_outside or not is_within(path, EVICTED):
+        """Say whether a path is a text in the thread's files, because the mount refused it."""
+        if self._above or not mount.reaches_outside:
+            return False
+        if not is_within(path, EVICTED) and not is_within(path, HISTORY):
             return False
         return self.files is not None and path in self.files.files
 

@@ -67,10 +67,21 @@ def test_every_node_has_metadata_and_every_choice_a_label(name: str) -> None:
     assert all(by_source["router"][worker] is None for worker in workers)
 
 
+def test_review_leads_where_the_router_does_and_says_when_it_comes() -> None:
+    agent = create_filesystem_agent(ScriptedModel(), [own], interrupt_on={"own": True})
+    edges = [edge for edge in agent.get_graph().edges if edge.source in ("router", "review")]
+    behind = {
+        source: {edge.target: edge.data for edge in edges if edge.source == source}
+        for source in ("router", "review")
+    }
+    assert behind["router"].pop("review") == "needs a person"
+    assert behind["router"] == behind["review"]
+
+
 def test_nodes_that_may_write_say_so() -> None:
     changing = [
         name
-        for name in ("prepare", "router", "model", "evict", "tools", "respond")
+        for name in ("prepare", "router", "review", "model", "evict", "tools", "respond")
         if node_metadata(name)["effect"] == "changing"
     ]
     assert changing == ["evict", "tools"]

@@ -39,6 +39,7 @@ def parent_of(*nodes: Any) -> Any:
 def graphs() -> dict[str, Any]:
     return {
         "agent": agent(),
+        "agent that summarizes": agent(summarize=100_000),
         "node of a parent": parent_of(filesystem_node(agent())),
         "node of a guarded parent": guarded(parent_of(filesystem_node(agent()))),
         "compiled graph in a parent": parent_of(agent()),

@@ -240,6 +240,14 @@ def test_what_is_not_given_is_inherited(tmp_path: Path) -> None:
     assert [b["function"]["name"] for b in other["model"].bound] == ["ls"]
 
 
+def test_permissions_of_the_main_agent_hold_for_its_subagents() -> None:
+    denied = FilesystemPermission(operations=["write"], paths=["/secret/**"], mode="deny")
+    spec = worker(write("/secret/a", "a"))
+    state = caller(task(), subagents=[spec], permissions=[denied]).invoke(GO)
+    assert not state.get("files")
+    assert asked_of(spec)[-1][-1].status == "error"
+
+
 async def test_what_a_run_chooses_holds_for_subagents_but_not_its_prompt() -> None:
     spec = worker([write("/a", "a"), call("ls", path="/")], system_prompt="Own.")
     agent = caller(

@@ -13,17 +13,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.types import Command
 
 from langgraph_filesystem import (
     CompositeBackend,
     FilesystemBackend,
     StateBackend,
     StoreBackend,
+    Summarize,
     create_filesystem_agent,
 )
 from tests.databases import open_database
 from tests.scripted import ScriptedModel, call, says
+from tests.summarizing import Worker
 
 DIED = 9
 FILES = {"/one": b"one\n", "/many/a": b"a\r\n", "/many/deep/b": b"\xff\x00"}
@@ -46,9 +49,23 @@ SCRIPTS = {
             )
         ),
     ],
+    "reviews": [
+        says(call("read_file", "r", file_path="/m/one")),
+        says(
+            call("edit_file", "0", file_path="/m/one", old_string="one", new_string="two"),
+            call("edit_file", "1", file_path="/m/one", old_string="two", new_string="three"),
+            call("delete", "2", file_path="/m/many"),
+        ),
+    ],
     "batches": [says(call("move", "1", source="/in", destination="/m/out"))],
     "trees": [says(call("move", "1", source="/m/many", destination="/n/deep/many"))],
 }
+TALK: list[Any] = [
+    message
+    for n in range(20)
+    for message in (HumanMessage(f"<{n}>" + "x" * 900, id=f"q{n}"), AIMessage("yes", id=f"y{n}"))
+]
+"""A conversation that has to be summarized."""
 ON_DISK = ("rename", "replace", "link", "symlink", "unlink", "rmdir", "mkdir", "fsync")
 """Every change of a directory on disk goes through one of these functions of `os`, or is not seen
 before one of them."""
@@ -109,16 +126,21 @@ class Place:
     def agent(self, number: int, opened: Any) -> Any:
         """Return the agent of a thread."""
         checkpointer, store = opened
+        summarizes = self.what == "summaries"
         return create_filesystem_agent(
-            ScriptedModel(SCRIPTS[self.what]),
+            Worker(steps=2) if summarizes else ScriptedModel(SCRIPTS[self.what]),
             mounts=self.mounts(number, store),
+            summarize=Summarize(over=4_000, keep=500) if summarizes else None,
             checkpointer=checkpointer,
             store=store,
+            interrupt_on={"edit_file": True, "delete": True} if self.what == "reviews" else None,
         )
 
     def mounts(self, number: int, store: Any) -> dict[str, Any]:
         """Return the mounts of a thread."""
         backend = self.backend(number, store)
+        if self.what == "summaries":
+            return {"/": backend}
         if self.kind == "foreign":
             return {"/m": Unjournaled(backend)}
         if self.kind == "composite":
@@ -150,8 +172,25 @@ def live(place: Place, number: int, fuse: Fuse) -> None:
         else:
             fuse.around(os, *ON_DISK)
         files = MANY if place.what == "batches" else {}
-        given: Any = {"messages": [HumanMessage("go", id="go")], "files": files}
+        talk = TALK if place.what == "summaries" else []
+        given: Any = {"messages": [*talk, HumanMessage("go", id="go")], "files": files}
         agent.invoke(None if begun else given, config)
+        while waiting := agent.get_state(config).interrupts:
+            agent.invoke(Command(resume=decisions(waiting[0].value)), config)
+
+
+def decisions(request: Any) -> Any:
+    """Edit the second of the calls, reject the last, and begin with a reply that does not fit."""
+    actions = request["action_requests"]
+    if len(actions) > 1:
+        return {"decisions": []}
+    name, args = actions[0]["name"], actions[0]["args"]
+    if name == "delete":
+        return {"decisions": [{"type": "reject"}]}
+    if args["new_string"] == "three":
+        edited = {"name": name, "args": {**args, "new_string": "two two"}}
+        return {"decisions": [{"type": "edit", "edited_action": edited}]}
+    return {"decisions": [{"type": "approve"}]}
 
 
 def life(place: Place, number: int, moments: int) -> bool:
@@ -182,6 +221,7 @@ def outcome(place: Place, number: int) -> dict[str, Any]:
     answers = [m for m in state.values["messages"] if isinstance(m, ToolMessage)]
     return {
         "next": list(state.next),
+        "first": state.values["messages"][0].text,
         "answers": [(m.tool_call_id, m.text) for m in answers],
         "files": {path: file["content"] for path, file in state.values.get("files", {}).items()},
         "left": left,

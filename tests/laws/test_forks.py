@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage, ToolMessage
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Command
 
 from langgraph_filesystem import create_filesystem_agent
 from tests.databases import aopen_database, emptied, open_database
@@ -114,3 +115,51 @@ def test_a_thread_survives_reopening_history_time_travel_and_a_copy(tmp_path: Pa
         assert agent.get_state(copied).values.get("files", {}) == told[6]
         agent.invoke(None, copied)
         check(agent.get_state(THREAD).values)
+
+
+# With a person who approves every change.
+
+REVIEWED = {"write_file": True, "edit_file": True, "delete": True}
+
+
+def approve_all(agent: Agent) -> int:
+    """Approve what waits until the run ends, and return how many calls that were."""
+    approved = 0
+    while waiting := agent.get_state(THREAD).interrupts:
+        (request,) = (item.value["action_requests"] for item in waiting)
+        values = agent.get_state(THREAD).values
+        answered = {m.tool_call_id for m in values["messages"] if isinstance(m, ToolMessage)}
+        planned = {id for route in values["routes"] for id in route["calls"]}
+        assert answered.isdisjoint(planned)
+        for action in request:
+            there = values.get("files", {}).get(action["args"]["file_path"])
+            assert (there is None) == (action["name"] == "write_file")
+            assert there is None or action["args"].get("old_string", "") in there["content"]
+        agent.invoke(Command(resume={"decisions": [{"type": "approve"}] * len(request)}), THREAD)
+        approved += len(request)
+    return approved
+
+
+@pytest.mark.parametrize("is_edited", [False, True])
+def test_a_reviewed_run_continues_from_every_checkpoint_and_runs_nothing_unapproved(
+    tmp_path: Path, is_edited: bool
+) -> None:
+    with open_database(emptied(tmp_path / "agent.sqlite")) as (checkpointer, _):
+        agent = create_filesystem_agent(
+            ScriptedModel(SCRIPT), checkpointer=checkpointer, interrupt_on=REVIEWED
+        )
+        agent.invoke({"messages": [HumanMessage("go")]}, THREAD)
+        assert approve_all(agent) == 5
+        check(agent.get_state(THREAD).values)
+        again = []
+        for snapshot in list(agent.get_state_history(THREAD)):
+            config = snapshot.config
+            if is_edited:
+                config = agent.update_state(config, {"files": {"/extra": "by hand"}})
+            agent.invoke(None, config)
+            again.append(approve_all(agent))
+            check(agent.get_state(THREAD).values, *(["/extra"] if is_edited else []))
+        # From the end nothing is asked for again, from the beginning everything.
+        assert again[0] == 0
+        assert again[-1] == 5
+        assert again == sorted(again)

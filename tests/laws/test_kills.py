@@ -131,6 +131,16 @@ def check_edits(outcome: dict[str, Any]) -> None:
     assert not [text for _, text in outcome["answers"] if text.startswith("Error")]
 
 
+def check_reviews(outcome: dict[str, Any]) -> None:
+    assert outcome["left"] == {**BEFORE, "/one": repr(b"two two\n")}
+    assert sorted(id for id, _ in outcome["answers"]) == ["0", "1", "2", "r"]
+    told = dict(outcome["answers"])
+    assert told["0"] == "Edited /m/one in 1 place."
+    assert told["1"].startswith('[A person changed this call before it ran: new_string="two two"]')
+    assert told["1"].endswith("Edited /m/one in 1 place.")
+    assert told["2"].startswith("A person rejected this call")
+
+
 def check_batches(outcome: dict[str, Any]) -> None:
     arrived = {f"/out{path[3:]}": repr(text.encode()) for path, text in MANY.items()}
     assert outcome["files"] == {}
@@ -147,6 +157,16 @@ def check_trees(outcome: dict[str, Any]) -> None:
     assert outcome["answers"] == [["1", "Moved /m/many to /n/deep/many (2 files)."]]
 
 
+def check_summaries(outcome: dict[str, Any]) -> None:
+    """Every turn that is gone is in the history, once."""
+    assert "Notes: everything up to c" in outcome["first"]
+    [path] = [path for path in outcome["left"] if path.startswith("/conversation_history/")]
+    assert path in outcome["first"]
+    history = outcome["left"][path]
+    assert [history.count(f"<{n}>x") for n in range(16)] == [1] * 16
+    assert sorted(id for id, _ in outcome["answers"]) == ["c1", "c2", "l1", "l2", "r1", "r2"]
+
+
 CASES: dict[str, Any] = {
     "moves-disk": check_moves,
     "moves-foreign": check_moves,
@@ -154,9 +174,12 @@ CASES: dict[str, Any] = {
     "moves-store": check_whole_moves,
     "edits-disk": check_edits,
     "edits-store": check_edits,
+    "reviews-disk": check_reviews,
     "batches-disk": check_batches,
     "batches-store": check_batches,
     "trees-disk": check_trees,
+    "summaries-disk": check_summaries,
+    "summaries-store": check_summaries,
 }
 
 

@@ -19,6 +19,7 @@ from langgraph_filesystem import (
     Choices,
     CompositeBackend,
     FilesystemBackend,
+    FilesystemPermission,
     FilesystemState,
     LocalShellBackend,
     StateBackend,
@@ -84,8 +85,11 @@ def broken(runtime: Any) -> NoReturn:
     raise ConnectionError("the backend is down")
 
 
-@pytest.mark.parametrize("rules", [[], [read_only("/memories/")]])
-def test_it_is_told_to_write_only_what_it_may(rules: Any) -> None:
+HIDDEN = FilesystemPermission(["read", "write"], ["/memories/**"], "deny")
+
+
+@pytest.mark.parametrize("rules", [[], [read_only("/memories/")], [HIDDEN]])
+def test_rules_of_the_agent_leave_it_its_memory_to_read_but_not_to_write(rules: Any) -> None:
     model = ScriptedModel()
     agent = create_filesystem_agent(model, memory=[PATH], permissions=rules)
     agent.invoke(go(AGENTS="hello"))

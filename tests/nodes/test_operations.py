@@ -236,7 +236,7 @@ TASK = {"message": "m", "calls": ["a", "b"]}
     ],
 )
 def test_a_task_is_what_is_still_open_of_it(messages: list[AnyMessage], left: list[int]) -> None:
-    assert [found.position for found in calls_of_task(TASK, messages)] == left
+    assert [found.position for found in calls_of_task(TASK, messages, {})] == left
 
 
 @pytest.mark.parametrize("change", ["answered", "replaced"])

@@ -15,6 +15,7 @@ from langgraph_filesystem import (
     Choices,
     CompositeBackend,
     FilesystemBackend,
+    FilesystemPermission,
     FilesystemState,
     StateBackend,
     StoreBackend,
@@ -255,6 +256,14 @@ async def test_an_agent_inside_another_graph_has_skills(mode: str) -> None:
     state = await invoke(mode, parent, {**GO, "files": {"/skills/a/SKILL.md": skill("a")}}, THREAD)
     assert names(told(model)) == ["a"]
     assert "skills" not in state
+
+
+def test_a_skill_that_the_agent_may_not_read_is_not_offered() -> None:
+    files = {f"/skills/{name}/SKILL.md": skill(name, f"Does {name}.") for name in ("a", "hidden")}
+    rule = FilesystemPermission(["read"], ["/skills/hidden/**"], "deny")
+    section = found(files, permissions=[rule])
+    assert names(section) == ["a"]
+    assert "hidden" not in section
 
 
 @MODES

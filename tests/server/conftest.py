@@ -12,9 +12,10 @@ from tests.server.providers import Provider, Reply, Request, providing
 from tests.server.serving import Server, configuration, serving
 
 ROOTS = ("root-one", "root-two")
+OWN = ("disk", "shell", "parent", "reviewed", "reviewed_parent", "summarizing")
 GRAPHS = {
     **configuration()["graphs"],
-    **{name: f"tests.server.graphs:{name}" for name in ("disk", "shell", "parent")},
+    **{name: f"tests.server.graphs:{name}" for name in OWN},
 }
 
 

@@ -10,8 +10,9 @@ from langgraph_filesystem import CommandModel, FilesystemState, create_filesyste
 from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
 from langgraph_filesystem.state.backends.execution.shell import LocalShellBackend
 from langgraph_filesystem.subgraph.filesystem_node import filesystem_node
+from tests.summarizing import Worker
 
-__all__ = ("disk", "parent", "shell")
+__all__ = ("disk", "parent", "reviewed", "reviewed_parent", "shell", "summarizing")
 
 
 @tool
@@ -33,8 +34,19 @@ disk = create_filesystem_agent(
 shell = create_filesystem_agent(
     CommandModel(), mounts={"/disk": LocalShellBackend(_directory)}, name="shell"
 )
+summarizing = create_filesystem_agent(
+    Worker(steps=30, profile={"max_input_tokens": 6_000}), summarize=True, name="summarizing"
+)
 _worker = create_filesystem_agent(CommandModel(), name="worker")
 _builder = StateGraph(FilesystemState)
 _builder.add_node("worker", filesystem_node(_worker))
 _builder.add_edge(START, "worker")
 parent = _builder.compile(name="parent")
+
+reviewed = create_filesystem_agent(
+    CommandModel(), [wait], interrupt_on={"write_file": True, "delete": True}, name="reviewed"
+)
+_reviewing = StateGraph(FilesystemState)
+_reviewing.add_node("worker", filesystem_node(reviewed))
+_reviewing.add_edge(START, "worker")
+reviewed_parent = _reviewing.compile(name="reviewed_parent")

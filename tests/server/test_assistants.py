@@ -11,7 +11,8 @@ from langgraph_filesystem.deploy import AgentContext
 from tests.server.driving import assistant, new_thread, run, typed
 from tests.server.serving import Server
 
-FIELDS = ["model", "system_prompt", "evict_over", "operations", "todos", "root", "user_id"]
+FIELDS = ["model", "system_prompt", "evict_over", "operations", "interrupt_on", "todos"]
+FIELDS += ["root", "user_id"]
 
 
 async def test_studio_is_told_what_can_be_chosen(client: LangGraphClient) -> None:

@@ -38,7 +38,10 @@ async def test_every_edge_is_drawn_with_its_condition(client: LangGraphClient) -
     conditional = {(e["source"], e["target"]) for e in drawn["edges"] if e.get("conditional")}
     operations = {node["id"] for node in drawn["nodes"]} & {*OPERATIONS, "write_todos"}
     # Every operation works in every mount here, and goes on to one node.
-    assert {pair for pair in conditional if not edges[pair]} == {("router", n) for n in operations}
+    assert {pair for pair in conditional if not edges[pair]} == {
+        (source, name) for source in ("router", "review") for name in operations
+    }
+    assert edges["router", "review"] == "needs a person"
     assert {edge for edge in edges if edge[0] in operations} == {(n, "evict") for n in operations}
     assert edges["model", "router"] == "tool calls"
     assert edges["model", "__end__"] == "no tool calls"
@@ -62,7 +65,7 @@ async def test_files_can_be_edited_in_the_state(client: LangGraphClient) -> None
     schemas: Any = await client.assistants.get_schemas(await assistant(client))
     state = schemas["state_schema"]
     # What the agent knows and plans is shown; what LangGraph keeps for itself is not.
-    channels = {"messages", "files", "seen", "routes", "memory", "todos"}
+    channels = {"messages", "files", "seen", "routes", "decisions", "memory", "todos"}
     assert set(state["properties"]) == channels
     assert_typed_files(state)
 

@@ -200,7 +200,7 @@ async def test_a_run_can_be_stopped_at_any_node_or_at_every_step(
     )
     assert min(steps, steps_on_disk) >= 10
     once = dict.fromkeys(["prepare", "edit_file", "delete", "ls", "write_file"], 1)
-    never = dict.fromkeys(["move", "read_file", "glob", "grep", "write_todos"], 0)
+    never = dict.fromkeys(["move", "read_file", "glob", "grep", "write_todos", "review"], 0)
     # Behind the last word of the model there is nothing to stop before.
     assert dict(before) == {**once, **never, "router": 3, "evict": 4, "model": 3}
     assert dict(after) == {**once, **never, "router": 3, "evict": 4, "model": 2}

@@ -28,6 +28,7 @@ from langgraph_filesystem.state.langgraph_internals import (
     constructor_arguments,
     durability_of,
     graph_namespace,
+    has_interrupt,
     input_keys,
     is_entrypoint,
     is_external_write,
@@ -209,6 +210,19 @@ def test_a_write_that_comes_with_a_resume_is_of_no_task() -> None:
     external = {channel for task, channel, _ in writes if is_external_write(task)}
     assert "files" in external, why(is_external_write)
     assert "__error__" in {c for t, c, _ in writes if not is_external_write(t)}
+
+
+def test_a_checkpoint_tells_whether_a_task_has_interrupted_there() -> None:
+    saver = InMemorySaver()
+    graph = graph_of(lambda state: {"messages": [interrupt("well?")]}, checkpointer=saver)
+    graph.invoke(GO, THREAD)
+    waiting = saver.get_tuple(THREAD)
+    assert waiting is not None
+    assert has_interrupt(waiting), why(has_interrupt)
+    graph.invoke(Command(resume="this"), THREAD)
+    done = saver.get_tuple(THREAD)
+    assert done is not None
+    assert not has_interrupt(done), why(has_interrupt)
 
 
 def test_the_reducer_of_a_channel_is_known() -> None:

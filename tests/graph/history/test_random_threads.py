@@ -14,11 +14,12 @@ from langgraph.store.memory import InMemoryStore
 from langgraph_filesystem import (
     FilesystemBackend,
     OverlayBackend,
+    StateBackend,
     StoreBackend,
     history,
 )
 from langgraph_filesystem.state.backends.file_store import MountContext
-from langgraph_filesystem.state.files import ThreadFiles
+from langgraph_filesystem.state.files import ThreadFiles, file_bytes
 from tests.graph.history.obedient import deletes, edits, moves, obedient, told, writes
 from tests.state.backends.disk.places import fast_place
 from tests.state.workspace import random_trees
@@ -102,6 +103,23 @@ class StoreCopies:
         self.reset(self.below())
 
 
+class StateCopies(StoreCopies):
+    """The same where the files below are in the thread as well."""
+
+    values: Any = None
+    """Returns the values of the thread."""
+
+    def __init__(self, directory: Path, dice: random.Random) -> None:
+        super().__init__(directory, dice)
+        self.lower = StateBackend()
+        self.reset({})
+
+    def below(self) -> Any:
+        files = self.values().get("files", {}) if self.values else {}
+        below = sorted(path for path in files if path.startswith("/.lower/"))
+        return {path.removeprefix("/.lower"): file_bytes(files[path]) for path in below}
+
+
 def contents(backend: Any) -> dict[str, bytes]:
     paths = sorted(match["path"] for match in backend.glob("**").matches)
     found = backend.download_files(paths)
@@ -147,6 +165,7 @@ def play(directory: Path, seed: int, kind: Any) -> None:
         return entry is not None and entry["kind"] == "deleted"
 
     copies.is_hidden_alone = is_hidden_alone
+    copies.values = lambda: agent.get_state(config).values
     act(agent, config, copies, dice)
     known: list[tuple[Any, Any]] = []
     for _ in range(8):
@@ -178,11 +197,14 @@ def play(directory: Path, seed: int, kind: Any) -> None:
         known.append((agent.get_state(config).config, copies.state()))
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_a_thread_over_a_disk_is_like_a_copy_of_it(tmp_path: Path, seed: int) -> None:
-    play(tmp_path, seed, DiskCopies)
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("kind", [DiskCopies, StoreCopies, StateCopies])
+def test_a_random_thread_is_like_a_copy(tmp_path: Path, seed: int, kind: Any) -> None:
+    play(tmp_path, seed, kind)
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_a_thread_over_a_store_is_like_a_copy_of_it(tmp_path: Path, seed: int) -> None:
-    play(tmp_path, seed, StoreCopies)
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(8, 308))
+@pytest.mark.parametrize("kind", [DiskCopies, StoreCopies, StateCopies])
+def test_hundreds_of_random_threads_are_like_copies(tmp_path: Path, seed: int, kind: Any) -> None:
+    play(tmp_path, seed, kind)

@@ -31,10 +31,11 @@ class TestOverlayOnDisk(BackendConformance):
     complete = True
 
     def make_backend(self, tmp_path: Path) -> Any:
+        self.root = tmp_path
         return Applied(OverlayBackend(FilesystemBackend(tmp_path)), prefix="/deep/mount")
 
     def end_backend(self, backend: Any) -> None:
-        """Nothing may have been written below."""
+        assert list(self.root.iterdir()) == [], "something was written below"
 
 
 class TestOverlayOnStore(BackendConformance):
@@ -45,6 +46,7 @@ class TestOverlayOnStore(BackendConformance):
         return Applied(OverlayBackend(StoreBackend(("files",), store=store)))
 
 
+@pytest.mark.soak
 class TestOverlayOnState(BackendConformance):
     complete = True
 
@@ -52,8 +54,19 @@ class TestOverlayOnState(BackendConformance):
         return Applied(OverlayBackend(StateBackend()))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(20))
 def test_an_overlay_shows_what_a_copy_of_the_tree_shows(tmp_path: Path, seed: int) -> None:
+    compare_with_a_copy(tmp_path, seed)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(20, 300))
+def test_many_overlays_show_what_copies_of_the_trees_show(tmp_path: Path, seed: int) -> None:
+    compare_with_a_copy(tmp_path, seed)
+
+
+def compare_with_a_copy(tmp_path: Path, seed: int) -> None:
+    """Make random calls on an overlay and on a copy of what lies below, and compare all answers."""
     dice = random.Random(seed)
     lower, copy = tmp_path / "lower", tmp_path / "copy"
     lower.mkdir()
