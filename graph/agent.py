@@ -196,7 +196,7 @@ def create_filesystem_agent(
         metadata=node_metadata("prepare"),
     )
     then = "model" if summarizer is None else "summarize"
-    add_nodes(builder, chosen, own_tools, settings, then=then, end=end)
+    add_nodes(builder, chosen, own_tools, settings, then=then, end=end, is_whole=True)
     if summarizer is not None:
         builder.add_node(
             "summarize",

@@ -60,6 +60,9 @@ _REPLACED = {
     "instructions": "Use `system_prompt`.",
     "config_schema": "Use `context_schema`.",
     "tool_token_limit_before_evict": "Use `evict_over`.",
+    "human_message_token_limit_before_evict": "Use `evict_over`: one limit for every message.",
+    "grep_max_count": "An answer of `grep` is limited anyway, and a call may pass `max_count`.",
+    "offload_binary_content": "Media that were read some turns ago are not sent again.",
     "custom_tool_descriptions": "Use `tool_descriptions`.",
 }
 """Keywords that other factories of agents have, and what to use here."""
@@ -238,11 +241,14 @@ def add_nodes(
     settings: Settings,
     then: str,
     end: str,
+    *,
+    is_whole: bool = False,
 ) -> StateGraph[Any, Any, Any, Any]:
-    """Add the nodes and every edge between them."""
+    """Add the nodes and every edge between them; `is_whole` if no node is the user's own."""
     names = [item.name for item in tools]
     _check(builder, operations, names, settings)
     asks = settings.review is not None
+    inner = ["router", "review", "evict", "tools", then, *operations]
     builder.add_node(
         "router",
         router_node(operations, names, settings),
@@ -273,7 +279,7 @@ def add_nodes(
     if tools:
         builder.add_node(
             "tools",
-            tools_node(tools, ["router", "review", "evict", "tools", then, *operations]),
+            tools_node(tools, None if is_whole else inner),
             input_schema=Conversation,
             metadata=node_metadata("tools"),
         )

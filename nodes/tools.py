@@ -6,6 +6,7 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.constants import END
 from langgraph.prebuilt import ToolNode
 from langgraph.runtime import Runtime
 from langgraph.types import Command, Send
@@ -33,10 +34,10 @@ _NOT_SYNC = (
 )
 
 
-def tools_node(tools: Sequence[BaseTool], inner: Collection[str] = ()) -> Node:
+def tools_node(tools: Sequence[BaseTool], inner: Collection[str] | None = None) -> Node:
     """Return the node that runs one call of a user's tool.
 
-    `inner` are the nodes that a command of a tool may not go to.
+    `inner` are the nodes that a command of a tool may not go to; `None` for all nodes.
     """
     runner = ToolNode(tools, handle_tool_errors=_error_text)
     only_async = {tool.name for tool in tools if _has_no_sync_form(tool)}
@@ -67,7 +68,7 @@ def _has_no_sync_form(tool: BaseTool) -> bool:
 
 
 async def _run(
-    runner: ToolNode, call: Call, config: RunnableConfig, inner: Collection[str]
+    runner: ToolNode, call: Call, config: RunnableConfig, inner: Collection[str] | None
 ) -> list[Any]:
     tool_call = {"name": call.name, "args": call.args, "id": call.id, "type": "tool_call"}
     output = await attempt(invoke(runner, [tool_call], config), f"The tool {call.name}")
@@ -86,11 +87,11 @@ async def _run(
     return parts
 
 
-async def _checked(parts: list[Any], inner: Collection[str]) -> None:
+async def _checked(parts: list[Any], inner: Collection[str] | None) -> None:
     """Raise what the reducers would raise: there it would end the run and break the thread."""
     for part in parts:
         for target in _targets(part):
-            if target in inner:
+            if target != END and (inner is None or target in inner):
                 raise FilesystemError(
                     f"The command of the tool goes to the node `{target}`, which only the graph "
                     "itself starts. Nothing that the tool returned was stored. Its author should "

@@ -16,6 +16,7 @@ from langgraph_filesystem.state.errors import (
     FilesystemError,
     Unsupported,
 )
+from langgraph_filesystem.state.io import in_thread
 from langgraph_filesystem.state.paths import is_within
 from langgraph_filesystem.state.text import Note, PathPart
 from langgraph_filesystem.state.workspace.permissions import (
@@ -90,23 +91,28 @@ class Scope:
         outer, real = place.mount.outer, (await self._resolve(place))[-1]
         # For what has to be approved below the path that the call names, a person was asked.
         approved = self._mode if place.path not in self._named else "interrupt"
-        for info in await _tree(place):
-            real_path = real.rstrip("/") + info["path"][len(place.inner) :]
-            if (
-                self._permissions.is_stricter(self.operation, outer(info["path"]), approved)
-                or (real != place.inner and self.excludes(outer(real_path)))
-                or await self.excludes_link(place, info)
-            ):
-                raise self._protected("something in it")
+
+        def is_protected(info: FileInfo) -> bool:
+            path = info["path"]
+            if self._permissions.is_stricter(self.operation, outer(path), approved):
+                return True
+            real_path = real.rstrip("/") + path[len(place.inner) :]
+            return real != place.inner and self.excludes(outer(real_path))
+
+        infos = await _tree(place)
+        is_any = await in_thread(any, map(is_protected, infos))
+        if is_any or any([await self.excludes_link(place, info) for info in infos]):
+            raise self._protected("something in it")
 
     async def check_landing(self, place: "Place", source: "Place") -> None:
         """Raise if something of a source would be moved to a path that is denied."""
         skips = await self.skips(place)
         if skips is None:
             return
-        for info in await _tree(source):
-            if skips(place.inner.rstrip("/") + info["path"][len(source.inner) :]):
-                raise self._protected("a path in it")
+        names = [info["path"][len(source.inner) :] for info in await _tree(source)]
+        landings = (skips(place.inner + name) for name in names)
+        if await in_thread(any, landings):
+            raise self._protected("a path in it")
 
     async def skips(self, place: "Place") -> Skip | None:
         """Return which paths of a store a search from a place leaves out; `None` for none."""

@@ -20,7 +20,7 @@ from langgraph_filesystem.state.backends.protocol import (
 from langgraph_filesystem.state.backends.search import limit_matches
 from langgraph_filesystem.state.errors import FileNotFound, FilesystemError, NotDirectory
 from langgraph_filesystem.state.globs import Glob
-from langgraph_filesystem.state.io import attempt
+from langgraph_filesystem.state.io import attempt, in_thread
 from langgraph_filesystem.state.text import Note, PathPart, join_notes, split_notes
 from langgraph_filesystem.state.workspace.access import LEFT_OUT, Scope
 
@@ -46,6 +46,8 @@ async def list_directory(workspace: "Workspace", path: str) -> LsResult:
         return LsResult(entries=shown, note=note)
     place, result = answer
     entries = [_named(place, info) for info in await _admitted(scope, place, result.entries)]
+    if len(entries) < len(result.entries or ()) and LEFT_OUT not in (note or ""):
+        note = join_notes("\n", [note, LEFT_OUT])  # a link to somewhere else
     shown = [*(info for info in entries if info["path"].rstrip("/") not in hidden), *shown]
     return LsResult(entries=shown, note=note)
 
@@ -92,12 +94,13 @@ async def find_lines(
         return await place.store.grep(one, place.inner, part.of(place.path), skips=skips)
 
     async for place, result in answers.ask_all(path, ask, part.may_hold):
-        skips = await scope.skips(place)
+        result.counts = result.counts or Counter(match["path"] for match in result.matches or ())
+        if skips := await scope.skips(place):
+            left_out = await _skipped(skips, result.counts)
+            result.counts = {p: n for p, n in result.counts.items() if p not in left_out}
 
-        def keeps(inner: str, place: "Place" = place, skips: Skip | None = skips) -> bool:
-            found = place.mount.outer(inner)
-            is_match = part.keeps(place, found) and _is_visible(workspace, place, found)
-            return is_match and not (skips and skips(inner))
+        def keeps(found: str, place: "Place" = place) -> bool:
+            return part.keeps(place, found) and _is_visible(workspace, place, found)
 
         _add_matches(total, result, place, keeps)
     # Each mount was asked for as many lines, or for all.
@@ -227,13 +230,16 @@ async def _admitted(
     scope: Scope, place: "Place", infos: Iterable[FileInfo] | None
 ) -> list[FileInfo]:
     """Return the entries that no rule leaves out."""
-    skips = await scope.skips(place)
-    return [
-        info
-        for info in infos or ()
-        if not (skips and skips(info["path"].rstrip("/")))
-        and not await scope.excludes_link(place, info)
-    ]
+    found, skips = list(infos or ()), await scope.skips(place)
+    if skips:
+        left_out = await _skipped(skips, [info["path"].rstrip("/") for info in found])
+        found = [info for info in found if info["path"].rstrip("/") not in left_out]
+    return [info for info in found if not await scope.excludes_link(place, info)]
+
+
+async def _skipped(skips: Skip, paths: Iterable[str]) -> set[str]:
+    """Return the paths that are left out; there may be many, so they are checked in a thread."""
+    return await in_thread(lambda: {path for path in paths if skips(path)})
 
 
 def _is_visible(workspace: "Workspace", place: "Place", path: str) -> bool:
@@ -247,10 +253,10 @@ def _add_matches(
 ) -> None:
     assert total.matches is not None
     assert total.counts is not None
-    counts = found.counts or Counter(match["path"] for match in found.matches or ())
-    for inner, count in counts.items():
-        if keeps(inner):
-            total.counts[place.mount.outer(inner)] = count
+    for inner, count in (found.counts or {}).items():
+        path = place.mount.outer(inner)
+        if keeps(path):
+            total.counts[path] = count
     for match in found.matches or ():
         path = place.mount.outer(match["path"])
         if path in total.counts:

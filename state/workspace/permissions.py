@@ -139,7 +139,10 @@ class Permissions:
         self.rules: Rules = tuple(rules)
         for rule in self.rules:
             if not isinstance(rule, FilesystemPermission):
-                raise ValueError(f"`permissions` must be a list of rules, not of {rule!r}.")
+                raise ValueError(
+                    "`permissions` must be a list of langgraph_filesystem.FilesystemPermission, "
+                    f"not of {rule!r}."
+                )
         self._of = {operation: self._named(operation) for operation in _GROUPS}
         self._reading = _distinct(rules for name in _READING for rules in self._of[name])
         self._writing = _distinct(self._of[name][-1] for name in _WRITING)

@@ -121,7 +121,7 @@ class Workspace(FileStore):
         self.files = files
         self.seen = seen or Seen()
         self.limits = limits or Limits()
-        self.permissions = permissions or Permissions()
+        self.permissions = Permissions() if permissions is None else permissions
         self.key: str | None = None
         """The key of the call that is being answered, for effects outside the state."""
         self.progress: Callable[[dict[str, Any]], None] = lambda _: None
@@ -138,6 +138,7 @@ class Workspace(FileStore):
             lasting=any(one is not None and one.lasting for one in known),
             executes=bool(self.mounts.shells),
             journals=any(one is None or one.journals for one in known),
+            on_machine=any(one is None or one.on_machine for one in known),
         )
 
     # Paths

@@ -23,6 +23,7 @@ from langgraph_filesystem import (
     create_filesystem_agent,
     filesystem_node,
 )
+from langgraph_filesystem.state.schema import Todos, extended_schema
 from tests.databases import open_database
 from tests.scripted import ScriptedModel, call
 
@@ -30,7 +31,7 @@ END = "<end>"
 
 
 def script(turns: int) -> list[AIMessage]:
-    """Each turn appends to one file twice, edits another, and reads both."""
+    """Each turn appends to one file twice, edits another, reads both, and notes the step."""
     messages = [
         AIMessage(
             "",
@@ -48,9 +49,15 @@ def script(turns: int) -> list[AIMessage]:
         calls += [
             call("read_file", file_path="/a", id=f"ra{turn}"),
             call("ls", path="/", id=f"ls{turn}"),
+            call("write_todos", todos=[step(turn)], id=f"t{turn}"),
         ]
         messages.append(AIMessage("", tool_calls=calls))
     return messages
+
+
+def step(turn: int) -> dict[str, str]:
+    """Return the step that a turn notes in the list."""
+    return {"content": f"turn {turn}", "status": "completed"}
 
 
 class Place:
@@ -81,6 +88,7 @@ class Place:
         agent = create_filesystem_agent(
             ScriptedModel(self.script),
             mounts=mounts[self.kind](),
+            todos=True,
             checkpointer=None if self.kind == "visits" else checkpointer,
         )
         if self.kind != "visits":
@@ -98,7 +106,7 @@ class Place:
 
 def around(graph: Any) -> StateGraph[Any]:
     """Return a parent whose only node is a graph."""
-    builder = StateGraph(FilesystemState)
+    builder = StateGraph(extended_schema(FilesystemState, todos=Todos))
     builder.add_node("inside", filesystem_node(graph))
     builder.add_edge(START, "inside")
     return builder
@@ -190,6 +198,7 @@ def outcome(place: Place, thread: str) -> dict[str, Any]:
         "answers": [m.tool_call_id for m in answers],
         "errors": {m.tool_call_id: m.text for m in answers if m.status == "error"},
         "files": place.files(thread, state.values),
+        "todos": state.values.get("todos"),
     }
 
 

@@ -61,8 +61,9 @@ TABLE = [
         deny("/safe/**"),
         "/safe /safe/key.txt /safe/.env /safe/deep /safe/deep/er/k.txt /safe/pub/c /safe/new",
         "/readme.md /open/a.txt /open/.b /open/b.pem",
-        "/to-file /to-dir /to-dir/key.txt /to-dir/.env /open/up /open/up/er/k.txt /twice/er/k.txt"
-        " /safe/out /dangling /to-open/up/er/k.txt /open/home/safe/key.txt /to-dir/new",
+        "/to-file /to-dir /to-dir/key.txt /to-dir/out /to-dir/.env /open/up /open/up/er/k.txt"
+        " /twice/er/k.txt /safe/out /dangling /to-open/up/er/k.txt /open/home/safe/key.txt"
+        " /to-dir/new",
         "//safe//key.txt /./safe/key.txt /safe/./.env safe/key.txt /safe\\key.txt /SAFE/key.txt"
         " /Safe/KEY.TXT /safe/ /open/../safe/key.txt",
     ),
@@ -197,7 +198,8 @@ def attacks(world: World, row: Row) -> list[list[str]]:
     """Return commands that try to get at denied paths in every way, and lists of everything."""
     paths = world.paths(f"{row.denied} {row.given} {row.links if world.has_links else ''}")
     lists = [typed("ls", path) for path in world.paths("/ /open /safe /app /Müll")]
-    for path in ["/", world.prefix or "/"]:
+    links = world.paths("/to-dir /to-open /open/home") if world.has_links else []
+    for path in ["/", world.prefix or "/", *links]:
         lists += [typed("ls", path), typed("glob", "*", path), typed("glob", "**/*.txt", path)]
         for output in ("content", "count", "files_with_matches"):
             lists.append(typed("grep", "e", path, output_mode=output))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.laws.killed import END
+from tests.laws.killed import END, step
 from tests.laws.killed_moments import FILES, MANY
 
 
@@ -39,11 +39,12 @@ def killed_at_random(
 def check_files(outcomes: list[dict[str, Any]], turns: int) -> None:
     for outcome in outcomes:
         assert outcome["errors"] == {}
-        assert len(outcome["answers"]) == 2 + 5 * turns
+        assert len(outcome["answers"]) == 2 + 6 * turns
         assert outcome["files"] == {
             "/a": " ".join(f"x{turn} z{turn}" for turn in range(turns)) + f" {END}",
             "/b": " ".join(f"y{turn}" for turn in range(turns)) + f" {END}",
         }
+        assert outcome["todos"] == [step(turns - 1)]
 
 
 def check_commands(outcomes: list[dict[str, Any]], turns: int) -> None:

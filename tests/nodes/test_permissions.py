@@ -140,6 +140,14 @@ def test_only_a_place_where_something_may_be_left_out_says_so() -> None:
     assert listed.text == "/open/\n/safe/"
 
 
+def test_a_link_to_a_denied_path_is_left_out_of_a_list(tmp_path: Path) -> None:
+    backend = disk(tmp_path, safe__k="x", dir__a="x")
+    (tmp_path / "dir" / "link").symlink_to("../safe")
+    (tmp_path / "dir" / "none").symlink_to("../safe/none")
+    reply = answer(call("ls", path="/dir"), mounts={"/": backend}, permissions=SAFE)
+    assert (reply.text, reply.artifact["entries"]) == (f"/dir/a\n{LEFT_OUT}", 1)
+
+
 def test_notes_do_not_name_what_is_denied(tmp_path: Path) -> None:
     backend = disk(tmp_path, safe__big="x" * 2_000_000, big="x" * 2_000_000, a="y")
     small = FilesystemBackend(tmp_path, max_file_size_mb=1)

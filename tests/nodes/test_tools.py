@@ -176,9 +176,9 @@ async def test_a_tool_gets_and_updates_everything_that_can_be_injected(mode: str
     assert kept.value == {"call": "c"}
 
 
-@pytest.mark.parametrize("node", ["ls", "router", "model", Send("ls", {})], ids=str)
+@pytest.mark.parametrize("node", ["ls", "router", "model", "nowhere", Send("ls", {})], ids=str)
 @pytest.mark.parametrize("mode", ["sync", "async"])
-async def test_a_tool_that_goes_to_a_node_of_ours_is_told(node: Any, mode: str) -> None:
+async def test_a_tool_that_goes_to_a_node_of_an_agent_is_told(node: Any, mode: str) -> None:
     @tool
     def jump(tool_call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
         """Jump."""

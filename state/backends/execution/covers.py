@@ -53,7 +53,8 @@ def find_covers(jail: Jail, confinement: Confinement) -> list[Cover]:
             continue
         entries = _entries(jail, directory)
         if entries is None:
-            # The command runs as the owner of the directory, and could make it readable.
+            # The command runs as the owner of the directory, and could make it readable. One with a
+            # name that is not a valid path is not looked into either.
             add(Cover(directory, "none", True), access)
             continue
         for path, is_directory in entries:

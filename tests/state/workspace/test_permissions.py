@@ -2,14 +2,22 @@
 
 import re
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraph_filesystem import FilesystemPermission, create_filesystem_agent, read_only
+from langgraph_filesystem import (
+    FilesystemBackend,
+    FilesystemPermission,
+    LocalShellBackend,
+    create_filesystem_agent,
+    read_only,
+)
 from langgraph_filesystem.state.workspace.permissions import Permissions
 from tests.scripted import ScriptedModel
+from tests.state.workspace.opened import workspace
 
 READS = ("ls", "read_file", "glob", "grep")
 WRITES = ("write_file", "edit_file", "delete", "move")
@@ -191,6 +199,26 @@ def test_an_invalid_rule_is_an_error_of_the_programmer(
         FilesystemPermission(operations, paths, mode)  # type: ignore[arg-type]
 
 
+async def test_a_person_who_approved_a_path_approved_its_alias_and_what_is_below(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "ask" / "deep").mkdir(parents=True)
+    (tmp_path / "ask" / "deep" / "a").write_text("text")
+    backend = FilesystemBackend(tmp_path)
+    opened = workspace(
+        {"/": LocalShellBackend(tmp_path), "/m": backend},
+        permissions=Permissions([rule("read write", "/ask/** /m/ask/**", "interrupt")]),
+    )
+    for path in ("/ask", "/m/ask", f"{tmp_path}/ask"):
+        found = await opened.glob("*", path)
+        assert [info["path"].rpartition("/")[2] for info in found.matches or ()] == ["a"]
+        assert found.note is None
+    result = await opened.read(f"{tmp_path}/ask/deep/a")
+    assert result.file_data is not None
+    await opened.delete("/m/ask/deep")
+    assert not (tmp_path / "ask" / "deep").exists()
+
+
 def test_permissions_must_be_rules() -> None:
-    with pytest.raises(ValueError, match="must be a list of rules"):
+    with pytest.raises(ValueError, match="`permissions` must be a list of"):
         create_filesystem_agent(ScriptedModel(), permissions=["/secrets"])  # type: ignore[list-item]
