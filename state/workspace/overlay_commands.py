@@ -203,8 +203,7 @@ class _Layout:
             if path not in self.scratch and not self.is_hidden(path):
                 self._put(path)
         for path in (*self.hidden, f"/{RESERVED}", *self._own_data()):
-            if path in self.hidden or upper.mode_below(path) is not None:
-                upper.hide(path)
+            upper.hide(path)
         upper.finish()
         self.laid = {path: node.signature for path, node in upper.nodes(self.pruned).items()}
 
@@ -375,7 +374,13 @@ class _Harvest:
             entry = await self._view.based("directory", path)
             if node.mode != _NEW_DIRECTORY:
                 entry["mode"] = node.mode
-            self._layer.change({}, {path: entry})
+            # All below is hidden now, so deletions there say nothing any more.
+            gone = [
+                one
+                for one in self._layer.changed()
+                if one != path and is_within(one, path) and self._layer.kind(one) is None
+            ]
+            self._layer.change({}, {**dict.fromkeys(gone), path: entry})
 
     async def _put_file(self, path: str, node: Node, now: Entry | None) -> None:
         content = await in_thread(self._upper.read, path, node)

@@ -117,9 +117,12 @@ class UpperDirectory:
 
     def hide(self, path: str) -> None:
         """Hide what is at a path."""
-        self._make_parents(path)
         self.remove(path)
-        os.mknod(self._top + path, stat.S_IFCHR, 0)
+        # In a directory that hides all below it a whiteout would be listed.
+        is_shown = not any(self._is_opaque(above) for above in ancestors(path))
+        if is_shown and self._below(path) is not None:
+            self._make_parents(path)
+            os.mknod(self._top + path, stat.S_IFCHR, 0)
 
     def remove(self, path: str) -> None:
         """Remove what the layer has at a path."""
