@@ -206,6 +206,7 @@ class _Layout:
             upper.hide(path)
         upper.finish()
         self.laid = {path: node.signature for path, node in upper.nodes(self.pruned).items()}
+        upper.finish()
 
     def is_hidden(self, path: str) -> bool:
         """Say whether a command must not see what is at a path."""
@@ -216,13 +217,13 @@ class _Layout:
         file, entry = layer.file(path), layer.entry(path)
         mode = None if entry is None else entry.get("mode")
         if file is not None:
-            below = None if upper.is_directory_below(path) else upper.mode_below(path)
-            usual = _NEW_FILE if below is None else below
-            upper.put_file(path, file_bytes(file), mode or usual, _timestamp(file))
+            usual = upper.file_mode_below(path, _NEW_FILE)
+            own = usual if mode is None else mode
+            upper.put_file(path, file_bytes(file), own, _timestamp(file))
         elif entry is not None and entry["kind"] == "link":
             upper.put_link(path, entry["target"])
         elif layer.kind(path) == "directory":
-            upper.put_directory(path, mode or _NEW_DIRECTORY)
+            upper.put_directory(path, _NEW_DIRECTORY if mode is None else mode)
         else:
             upper.hide(path)
 
@@ -384,10 +385,8 @@ class _Harvest:
 
     async def _put_file(self, path: str, node: Node, now: Entry | None) -> None:
         content = await in_thread(self._upper.read, path, node)
-        usual = _NEW_FILE
-        if not self._upper.is_directory_below(path):
-            usual = self._upper.mode_below(path) or _NEW_FILE
-        has_mode = now is not None and (now.mode or usual) == node.mode
+        usual = self._upper.file_mode_below(path, _NEW_FILE)
+        has_mode = now is not None and node.mode == (usual if now.mode is None else now.mode)
         if has_mode and await self._content(path) == content:
             return  # it was only touched, or opened for writing
         entry = await self._view.based("file", path)
@@ -401,7 +400,7 @@ class _Harvest:
     async def _entry(self, path: str) -> Entry | None:
         """Return what the thread sees at a path itself."""
         if self._layer.kind(path) is not None:
-            return self._layer.as_entry(path, self._upper.mode_below(path))
+            return self._layer.as_entry(path, None)
         if self._layer.hides(path):
             return None
         return next(iter(await self._view.lower.entries(path, below=False)), None)

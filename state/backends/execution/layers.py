@@ -144,6 +144,12 @@ class UpperDirectory:
         status = self._below(path)
         return None if status is None else stat.S_IMODE(status.st_mode)
 
+    def file_mode_below(self, path: str, default: int) -> int:
+        """Return the mode of the file below, or a default if there is no file."""
+        status = self._below(path)
+        is_file = status is not None and stat.S_ISREG(status.st_mode)
+        return stat.S_IMODE(status.st_mode) if status is not None and is_file else default
+
     def is_directory_below(self, path: str) -> bool:
         """Say whether a directory is below."""
         status = self._below(path)
