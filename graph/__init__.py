@@ -1,4 +1,4 @@
-"""A filesystem for agents, as a LangGraph graph that you can see.
+"""A filesystem for LangGraph agents, in which every file operation is a node that you can see.
 
 Each name is loaded when it is first used, so importing the package takes little time.
 """

@@ -96,9 +96,10 @@ def create_filesystem_agent(
             is a tool that the provider of the model runs.
         mounts: Path prefixes and the backends behind them, or a `CompositeBackend`; by default all
             files are in the state.
-        operations: Names of the operations to offer; by default every one that can work.
+        operations: Names of the operations to offer; by default all, without
+            `execute` if no mount can run commands.
         evict_over: Tokens over which a message is moved to a file; `None` turns that off.
-        token_counter: Counts the tokens of messages; by default four characters are one.
+        token_counter: Counts the tokens of messages; by default four characters count as one.
         permissions: Rules about which operations may work on which paths; the first that covers a
             path decides, and what no rule covers is allowed.
         interrupt_on: Names of operations and tools that a person reviews before they run, in the
@@ -106,17 +107,18 @@ def create_filesystem_agent(
         subagents: Agents that this one can give work to with `task`: a `Subagent` each, or a dict
             with its keys.
         general_purpose: Add a subagent for tasks of any kind, if there are any subagents.
-        memory: Files that the model is always told, such as `/memories/AGENTS.md`; it keeps there
-            what it learns.
+        memory: Files whose text is always in the system message, such as
+            `/memories/AGENTS.md`; the model keeps there what it learns.
         skills: Directories with skills, such as `/skills/`: the model is told what each is for, and
             reads it when a task fits. Of two with one name, the later one counts.
         summarize: When older turns are replaced by a summary: `True`, a number of tokens, a share
             of the model's window, or a `Summarize`.
         todos: Let the model keep a list of its steps, in the channel `todos`.
-        system_prompt: Your instructions; what there is to know about files is put behind them.
+        system_prompt: Your instructions; a section about the files follows them.
         tool_descriptions: Descriptions of your own for operations, by name.
         max_execute_timeout: The longest timeout, in seconds, that a command may ask for.
-        read_before_edit: Refuse to change a file whose content the agent does not know.
+        read_before_edit: Refuse to edit or overwrite a file that the agent has not read, or
+            that has changed since.
         response_format: The form of `structured_response`: a schema, a strategy of `langchain`, or
             a pair of a prompt and one of these.
         state_schema: `FilesystemState`, or a schema of yours that extends it.
@@ -124,7 +126,7 @@ def create_filesystem_agent(
             schema that extends it, runs choose model, prompt, operations, eviction limit and
             what a person reviews.
         checkpointer: Where threads are kept, such as from `open_sqlite`.
-        store: What lasts across threads.
+        store: The LangGraph store, in which a `StoreBackend` keeps its files.
         interrupt_before: Nodes to stop before.
         interrupt_after: Nodes to stop after.
         cache: A cache for nodes that ask for one.

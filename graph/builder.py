@@ -56,20 +56,21 @@ _REPLACED = {
     "into a graph of yours with `add_filesystem`.",
     "pre_model_hook": "Write a model node of your own and use `add_filesystem`.",
     "post_model_hook": "Write a model node of your own and use `add_filesystem`.",
-    "prompt": "Use `system_prompt`.",
-    "instructions": "Use `system_prompt`.",
-    "config_schema": "Use `context_schema`.",
+    "prompt": "Use `system_prompt` of `create_filesystem_agent`.",
+    "instructions": "Use `system_prompt` of `create_filesystem_agent`.",
+    "config_schema": "Use `context_schema`, of `create_filesystem_agent` or of your `StateGraph`.",
     "tool_token_limit_before_evict": "Use `evict_over`.",
     "human_message_token_limit_before_evict": "Use `evict_over`: one limit for every message.",
     "grep_max_count": "An answer of `grep` is limited anyway, and a call may pass `max_count`.",
     "offload_binary_content": "Media that were read some turns ago are not sent again.",
-    "custom_tool_descriptions": "Use `tool_descriptions`.",
+    "custom_tool_descriptions": "Use `tool_descriptions`, of `create_filesystem_agent` or of "
+    "`filesystem_tools`.",
 }
 """Keywords that other factories of agents have, and what to use here."""
 
 
 def explained_keywords(factory: Callable[P, T]) -> Callable[P, T]:
-    """Let a factory say what replaces a keyword that others have and it has not."""
+    """Make a factory explain what replaces a keyword of other libraries."""
 
     @functools.wraps(factory)
     def checked(*args: P.args, **options: P.kwargs) -> T:
@@ -109,14 +110,16 @@ def add_filesystem(
         tools: Tools of your own, run in the node `tools`.
         mounts: Path prefixes and the backends behind them, or a `CompositeBackend`; by default all
             files are in the state.
-        operations: Names of the operations to offer; by default every one that can work.
+        operations: Names of the operations to offer; by default all, without
+            `execute` if no mount can run commands.
         evict_over: Tokens over which a message is moved to a file; `None` turns that off.
-        token_counter: Counts the tokens of messages; by default four characters are one.
+        token_counter: Counts the tokens of messages; by default four characters count as one.
         permissions: Rules about which operations may work on which paths; the first that covers a
             path decides, and what no rule covers is allowed.
         interrupt_on: Names of operations and tools that a person reviews before they run, in the
             node `review`: `True`, or a mapping as LangChain's `InterruptOnConfig`.
-        read_before_edit: Refuse to change a file whose content the agent does not know.
+        read_before_edit: Refuse to edit or overwrite a file that the agent has not read, or
+            that has changed since.
         max_execute_timeout: The longest timeout, in seconds, that a command may ask for.
 
     Returns:

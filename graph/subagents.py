@@ -23,7 +23,8 @@ __all__ = ("Subagent", "build_task", "read_subagents")
 
 @dataclass(frozen=True, kw_only=True)
 class Subagent:
-    """An agent that the main agent can give work to. What is `None` is as in the main agent."""
+    """An agent that the main agent can give work to. A field that is `None` is inherited, unless
+    its own text says otherwise."""
 
     name: str
     """How the main agent calls it; also the name of its node."""
@@ -42,7 +43,7 @@ class Subagent:
     response_format: Any = None
     """A schema for its answer, which the main agent reads as JSON; never inherited."""
     runnable: Runnable[Any, Any] | None = None
-    """A compiled graph with `messages`, in the place of all of the above."""
+    """A compiled graph with `messages`, instead of every field but `name` and `description`."""
 
 
 GENERAL_PURPOSE = Subagent(

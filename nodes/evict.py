@@ -1,8 +1,8 @@
 """The `evict` node: messages that are too large for the context are moved to files.
 
 It looks at the messages since the last AI message. A large one keeps its id and its place, and
-holds its head and tail and the path where the whole text can be read. The answer of a subagent is
-told here which of its changes did not fit.
+holds its head and tail and the path where the whole text can be read. The answer of a subagent gets
+a note here about changes that did not fit.
 """
 
 import hashlib

@@ -31,7 +31,8 @@ class Operation:
     name: str
     schema: type[Arguments]
     act: Callable[[Any, Workspace], Awaitable[Answer | None]] | None
-    """`None` for an answer leaves the call open: it comes again when its changes are stored.
+    """The function that answers. If it returns `None`, the call stays open and runs again in the
+    next wave.
 
     `None` for the function where a node of its own answers."""
     purpose: str

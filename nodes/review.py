@@ -85,7 +85,7 @@ def review_node(
 
 
 def _asked_about(state: Any, made: Sequence[Decision]) -> list[Call]:
-    """Return the planned calls, without those that were answered since, or one that is unclear."""
+    """Return the calls to ask about: the first with an unclear reply, else all that are open."""
     message, answers = last_ai_message(state["messages"])
     if message is None:
         return []

@@ -107,7 +107,7 @@ def decisions_about(messages: list[AnyMessage], decisions: Sequence[Decision]) -
 
 
 def dispatch_edge(*, may_ask: bool = False) -> Edge:
-    """Return the edge behind the router, or behind `review`, which `may_ask` no second time.
+    """Return the edge behind the router, or behind `review`; `may_ask` if it may go to `review`.
 
     It goes to a `Send` for each task with unanswered calls, else to `review` if there are calls
     that wait for a person. It is a pure function of the state, so a run can continue from a state

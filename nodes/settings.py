@@ -72,7 +72,8 @@ class Choices(BaseModel):
     operations: tuple[OperationName, ...] | None = Field(
         default=None,
         title="Operations",
-        description="Operations that the model may use. Empty for all of them.",
+        description="Operations that the model may use. Leave it out for all of them; an empty "
+        "list offers none.",
         json_schema_extra={"langgraph_nodes": ["router"]},
     )
     interrupt_on: tuple[str, ...] = Field(

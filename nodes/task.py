@@ -27,7 +27,7 @@ __all__ = (
 )
 
 AT_LIMIT = "It reached its recursion limit before it was done."
-_STAYS = "What it had changed until then stays changed."
+_STAYS = "The changes it had made were kept."
 _SILENT = "The subagent ended without a message."
 _TOLD = "conflicts"
 _JSON: TypeAdapter[Any] = TypeAdapter(Any)

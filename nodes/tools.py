@@ -29,7 +29,7 @@ _FUNCTION_KEYS = frozenset(
 """Keys of a dict that describes a function, in the forms of several providers."""
 
 _NOT_SYNC = (
-    "The tool {} was not run: it can only be awaited, and this is a sync run. The program must "
+    "The tool {} was not run: it is async only, and this is a sync run. The program must "
     "use `ainvoke` or `astream`. Go on without the tool."
 )
 

@@ -214,9 +214,10 @@ class Mounts:
     def refuse_mount_point(self, path: str) -> None:
         """Raise for a path at which, or below which, something is mounted."""
         if any(is_within(mount.prefix, path) for mount in self.all):
-            what = "the root" if path == "/" else "a mount point, or above one"
+            what = "the root" if path == "/" else "a mount point, or a directory above one"
             raise FilesystemError(
-                PathPart(path), f": is {what}, and can't be written, moved or deleted."
+                PathPart(path),
+                f": is {what}, and can't be written, moved or deleted. Choose a path below it.",
             )
 
 

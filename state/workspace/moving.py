@@ -247,7 +247,7 @@ class _Transfer:
     def _unmoved(self, error: FilesystemError) -> FilesystemError:
         """Add to an error that everything is still at the source."""
         begun = (
-            f" Files that were copied before: {self._copied:,}. The same move made again goes on."
+            f" Files that were copied before: {self._copied:,}. Repeat the call to continue."
             if self._copied
             else ""
         )

@@ -416,7 +416,7 @@ class OverlayStore(FileStore):
         if is_within(end, start) or start == "/":
             raise FilesystemError(
                 *(PathPart(source), ": can't be moved to ", PathPart(destination)),
-                ", which is itself or inside of it.",
+                ", which is the same path or inside it. Choose another destination.",
             )
         tree = await self._view.tree(start)
         if not tree:
@@ -507,7 +507,7 @@ class OverlayStore(FileStore):
         [content] = await self._view.lower.fetch([real])
         if isinstance(content, FilesystemError):
             raise content
-        return binary_or_text(content)
+        return self._layer.dated(real, binary_or_text(content))
 
     async def _contents(self, tree: Mapping[str, Entry]) -> dict[str, FileData]:
         """Return the files of a tree, those from below read through memory."""

@@ -46,7 +46,7 @@ class Seen:
         self._update.update(dict.fromkeys(self._known_within(path)))
 
     def move(self, source: str, destination: str) -> None:
-        """Know under another path what was known under this one; `settle` comes before the move."""
+        """Carry what is known of a path over to another one. Call `settle` before the move."""
         known = self._known_within(source)
         self.forget(source)
         self._update.update(

@@ -413,7 +413,7 @@ class Workspace(FileStore):
                 PathPart(start.path),
                 ": can't be moved to ",
                 PathPart(end.path),
-                ", which is itself or inside of it.",
+                ", which is the same path or inside it. Choose another destination.",
             )
         await start_scope.check_below(start)
         await end_scope.check_landing(end, start)

@@ -391,7 +391,7 @@ async def test_one_that_fails_is_an_error_reply_and_the_others_go_on() -> None:
         assert first.status == third.status == "error"
         assert first.text == (
             "Error: The subagent failing failed: RuntimeError: the model is on fire. "
-            "What it had changed until then stays changed."
+            "The changes it had made were kept."
         )
         assert second.text == "done"
         assert contents(state) == {"/half": "h", "/whole": "w"}
@@ -406,8 +406,8 @@ async def test_at_its_recursion_limit_it_returns_what_it_has() -> None:
     for state in (agent.invoke(GO, limit), await agent.ainvoke(GO, limit)):
         [reply] = answers(state)
         assert reply.text == (
-            "[It reached its recursion limit before it was done. What it had changed until then "
-            "stays changed. Its last message:]\nstep 4"
+            "[It reached its recursion limit before it was done. The changes it had "
+            "made were kept. Its last message:]\nstep 4"
         )
         assert set(contents(state)) >= {"/0", "/1", "/2", "/3"}
         assert state["messages"][-1].text == "done"

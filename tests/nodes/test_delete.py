@@ -28,8 +28,8 @@ def test_a_file_or_a_directory_goes(path: str, left: list[str]) -> None:
     [
         ("/", "/: is the root, and can't be written, moved or deleted"),
         ("/gone", "/gone: no such file or directory"),
-        ("/d/", "/d: is a mount point, or above one"),
-        ("/d/m", "/d/m: is a mount point, or above one"),
+        ("/d/", "/d: is a mount point, or a directory above one"),
+        ("/d/m", "/d/m: is a mount point, or a directory above one"),
         ("/x/..", "it has a `..` part"),
     ],
 )

@@ -44,8 +44,8 @@ def test_files_and_directories_move(
 @pytest.mark.parametrize(
     ("source", "destination", "problem"),
     [
-        ("/a", "/a", "can't be moved to /a, which is itself or inside of it"),
-        ("/d", "/d/e/f", "can't be moved to /d/e/f, which is itself or inside of it"),
+        ("/a", "/a", "can't be moved to /a, which is the same path or inside it"),
+        ("/d", "/d/e/f", "can't be moved to /d/e/f, which is the same path or inside it"),
         ("/d/e", "/d", "/d: is a directory"),
         ("/a", "/dx", "/dx: the file exists already"),
         ("/a", "/d", "/d: is a directory"),
@@ -54,8 +54,8 @@ def test_files_and_directories_move(
         ("/gone", "/b", "/gone: no such file or directory"),
         ("/", "/b", "/: is the root"),
         ("/a", "/", "/: is the root"),
-        ("/m", "/b", "/m: is a mount point, or above one"),
-        ("/a", "/m", "/m: is a mount point, or above one"),
+        ("/m", "/b", "/m: is a mount point, or a directory above one"),
+        ("/a", "/m", "/m: is a mount point, or a directory above one"),
         ("/a", "/m/taken", "/m/taken: the file exists already"),
         ("/a", "/m/dir", "/m/dir: is a directory"),
         ("/d", "/m/dir", "/m/dir: the file exists already"),
