@@ -252,7 +252,9 @@ class Move:
     def _into_itself(self) -> FilesystemError:
         return FilesystemError(
             self.part(PathPart(self.start)),
-            *(": can't be moved to ", PathPart(self.end), ", which is the same path or inside it. Choose another destination."),
+            ": can't be moved to ",
+            PathPart(self.end),
+            ", which is the same path or inside it. Choose another destination.",
         )
 
 
