@@ -4,12 +4,29 @@ A path without links is called real here. Links are followed in the merged view,
 lead to may have changed.
 """
 
+import contextlib
 import errno
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 
 from langgraph_filesystem.state.backends.disk.errors import LeadsOutside, explain
-from langgraph_filesystem.state.backends.file_store import Entry, FileStore, Kind, MountContext
+from langgraph_filesystem.state.backends.disk.grep import show_bytes
+from langgraph_filesystem.state.backends.file_store import (
+    Entry,
+    FileStore,
+    Kind,
+    MountContext,
+    Query,
+    Skip,
+)
+from langgraph_filesystem.state.backends.protocol import (
+    FileInfo,
+    GlobResult,
+    GrepResult,
+    LsResult,
+)
+from langgraph_filesystem.state.backends.search import limit_matches, search
 from langgraph_filesystem.state.backends.state import StateBackend
 from langgraph_filesystem.state.backends.text_files import size_of
 from langgraph_filesystem.state.entries import EntryKind, OverlayEntry
@@ -21,11 +38,12 @@ from langgraph_filesystem.state.errors import (
     NotDirectory,
 )
 from langgraph_filesystem.state.globs import compile_glob
-from langgraph_filesystem.state.paths import ancestors
+from langgraph_filesystem.state.io import in_thread
+from langgraph_filesystem.state.paths import ancestors, is_within
 from langgraph_filesystem.state.text import PathPart
 from langgraph_filesystem.state.workspace.layer import Layer
 
-__all__ = ("MergedView",)
+__all__ = ("MergedView", "renamed", "renaming")
 
 _MAX_LINKS = 40
 
@@ -213,3 +231,132 @@ class MergedView:
         above = real.rpartition("/")[0]
         if above and self.lower.capabilities.directories and await self.kind(above) is None:
             self.layer.change({}, {above: await self.based("directory", above)})
+
+    # Lists and searches
+
+    async def ls(self, path: str) -> LsResult:
+        """List what is directly below a directory."""
+        real = await self.real(path)
+        with renaming(real, path):
+            result = LsResult(entries=[])
+            if await self.is_directory_below(real):
+                result = await self.lower.ls(real)
+            shown = {
+                info["path"]: info
+                for info in result.entries or ()
+                if not self.layer.hides(info["path"]) and not await self.is_emptied(info["path"])
+            }
+            start = real.rstrip("/") + "/"
+            for found in self.layer.below(real):
+                name, more, _ = found[len(start) :].partition("/")
+                is_dir = bool(more) or self.layer.kind(found) == "directory"
+                if is_dir or start + name not in shown:
+                    shown[start + name] = self.layer.info(start + name, is_dir=is_dir)
+            for info in shown.values():
+                if info.get("is_link"):
+                    info["is_dir"] = await self.leads_to(info["path"]) == "directory"
+            if not shown and real != "/" and await self.kind(real) is None:
+                raise FileNotFound(real)
+        result.entries = [_named(info, real, path) for info in shown.values()]
+        return result
+
+    async def glob(self, pattern: str, path: str | None, skips: Skip | None) -> GlobResult:
+        """Find files below a directory by a pattern, except some."""
+        matches, real = compile_glob(pattern), await self.real(path or "/")
+        with renaming(real, path or "/"):
+            result = GlobResult(matches=[])
+            if await self.is_directory_below(real):
+                place, hidden = None if path is None else real, self._skips(real, path, skips)
+                result = await self.lower.glob(pattern, place, skips=hidden)
+        start = real.rstrip("/") + "/"
+        links = [FileInfo(path=one, is_link=True) for one in result.other_links]
+        listed = [*(result.matches or ()), *links]
+        found = [info for info in listed if not self.layer.hides(info["path"])]
+        found += [
+            self.layer.info(one)
+            for one in self.layer.below(real)
+            if self.layer.kind(one) != "directory" and matches(one[len(start) :])
+        ]
+        result.matches = [
+            _named(info, real, path)
+            for info in found
+            if not info.get("is_link") or await self.leads_to(info["path"]) == "file"
+        ]
+        if skips is not None:
+            result.matches = [info for info in result.matches if not skips(info["path"])]
+        return result
+
+    async def grep(
+        self, query: Query, path: str | None, glob: str | None, skips: Skip | None
+    ) -> GrepResult:
+        """Search the text files below a directory, or one file, except some."""
+        real = await self.real(path or "/")
+        hidden = self._skips(real, path, skips)
+        texts = [
+            (one, text)
+            for one, text in self.texts(real, glob)
+            if skips is None or not skips(renamed(one, real, path))
+        ]
+        changed = self.layer.hides_below(real)
+        with renaming(real, path or "/"):
+            is_file = self.layer.kind(real) == "file"
+            total = GrepResult(matches=[], counts={})
+            if not is_file and await self.is_searched_below(real):
+                # Matches that are left out must not use up the limit.
+                one = replace(query, max_count=None) if changed else query
+                place = None if path is None else real
+                total = await self.lower.grep(one, place, glob, skips=hidden)
+            found = await in_thread(search, texts, query)
+        show_bytes(found)
+        return _named_lines(_joined(total, found, hidden, query), real, path)
+
+    def _skips(self, real: str, path: str | None, skips: Skip | None) -> Skip:
+        """Return what says which files of the store below are left out."""
+
+        def skip(one: str) -> bool:
+            if self.layer.hides(one.rstrip("/")):
+                return True
+            return skips is not None and skips(renamed(one, real, path))
+
+        return skip
+
+
+@contextlib.contextmanager
+def renaming(real: str, path: str) -> Iterator[None]:
+    """Let errors name the path that was given, where links lead to another one."""
+    try:
+        yield
+    except FilesystemError as error:
+        raise error.renamed(lambda one: renamed(one, real, path)) from None
+
+
+def renamed(found: str, real: str, path: str | None) -> str:
+    if path is None or path == real or not is_within(found, real):
+        return found
+    return path.rstrip("/") + found[len(real.rstrip("/")) :]
+
+
+def _named(info: FileInfo, real: str, path: str | None) -> FileInfo:
+    return {**info, "path": renamed(info["path"], real, path)}
+
+
+def _joined(
+    lower: GrepResult, upper: GrepResult, hides: Callable[[str], bool], query: Query
+) -> GrepResult:
+    """Return what is found below and not hidden, with what is found in the thread."""
+    counts = {p: n for p, n in (lower.counts or {}).items() if not hides(p)} | (upper.counts or {})
+    shown = [one for one in lower.matches or () if not hides(one["path"])]
+    total = GrepResult(
+        matches=sorted([*shown, *(upper.matches or ())], key=lambda one: one["path"]),
+        counts=dict(sorted(counts.items())),
+        truncated=lower.truncated or upper.truncated,
+        note=lower.note or upper.note,
+    )
+    return limit_matches(total, query.max_count)
+
+
+def _named_lines(found: GrepResult, real: str, path: str | None) -> GrepResult:
+    if path is not None and path != real:
+        found.matches = [{**m, "path": renamed(m["path"], real, path)} for m in found.matches or ()]
+        found.counts = {renamed(p, real, path): n for p, n in (found.counts or {}).items()}
+    return found

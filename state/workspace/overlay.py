@@ -5,12 +5,10 @@ The content of what was changed is in the `files` channel, and what it hides in 
 what the thread has.
 """
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from langgraph_filesystem.state.backends.disk.grep import show_bytes
 from langgraph_filesystem.state.backends.execution.layers import overlay_support
 from langgraph_filesystem.state.backends.execution.sandbox import SandboxBackend, SandboxStore
 from langgraph_filesystem.state.backends.file_store import (
@@ -40,7 +38,6 @@ from langgraph_filesystem.state.backends.protocol import (
     ReadResult,
     WriteResult,
 )
-from langgraph_filesystem.state.backends.search import limit_matches, search
 from langgraph_filesystem.state.backends.text_files import encoded, not_text, size_of
 from langgraph_filesystem.state.edits import edited_size, plan_edit
 from langgraph_filesystem.state.entries import OverlayEntry
@@ -54,12 +51,10 @@ from langgraph_filesystem.state.errors import (
     Unsupported,
 )
 from langgraph_filesystem.state.files import FileData, FileEdit, current_time, digest_of, file_bytes
-from langgraph_filesystem.state.globs import compile_glob
-from langgraph_filesystem.state.io import in_thread
 from langgraph_filesystem.state.paths import ancestors, is_within, normalize_path
 from langgraph_filesystem.state.text import PathPart
 from langgraph_filesystem.state.workspace.layer import LOWER, binary_or_text
-from langgraph_filesystem.state.workspace.merged import MergedView
+from langgraph_filesystem.state.workspace.merged import MergedView, renamed, renaming
 from langgraph_filesystem.state.workspace.mounts import Overlaid, open_store
 from langgraph_filesystem.state.workspace.overlay_commands import OverlayCommands
 
@@ -187,7 +182,7 @@ class OverlayStore(FileStore):
     ) -> ReadResult:
         """Return lines of a text file, or a binary file whole as base64."""
         real = await self._view.real(file_path)
-        with _renaming(real, file_path):
+        with renaming(real, file_path):
             return await self._view.holder(real).read(
                 real, offset, limit, column=column, max_characters=max_characters
             )
@@ -220,58 +215,13 @@ class OverlayStore(FileStore):
 
     async def ls(self, path: str) -> LsResult:
         """List what is directly below a directory."""
-        real = await self._view.real(path)
-        with _renaming(real, path):
-            result = LsResult(entries=[])
-            if await self._view.is_directory_below(real):
-                result = await self._view.lower.ls(real)
-            shown = {
-                info["path"]: info
-                for info in result.entries or ()
-                if not self._layer.hides(info["path"])
-                and not await self._view.is_emptied(info["path"])
-            }
-            start = real.rstrip("/") + "/"
-            for found in self._layer.below(real):
-                name, more, _ = found[len(start) :].partition("/")
-                is_dir = bool(more) or self._layer.kind(found) == "directory"
-                if is_dir or start + name not in shown:
-                    shown[start + name] = self._layer.info(start + name, is_dir=is_dir)
-            for info in shown.values():
-                if info.get("is_link"):
-                    info["is_dir"] = await self._view.leads_to(info["path"]) == "directory"
-            if not shown and real != "/" and await self._view.kind(real) is None:
-                raise FileNotFound(real)
-        result.entries = [_named(info, real, path) for info in shown.values()]
-        return result
+        return await self._view.ls(path)
 
     async def glob(
         self, pattern: str, path: str | None = None, *, skips: Skip | None = None
     ) -> GlobResult:
         """Find files below a directory by a pattern, except some."""
-        matches, real = compile_glob(pattern), await self._view.real(path or "/")
-        with _renaming(real, path or "/"):
-            result = GlobResult(matches=[])
-            if await self._view.is_directory_below(real):
-                place, hidden = None if path is None else real, self._skips(real, path, skips)
-                result = await self._view.lower.glob(pattern, place, skips=hidden)
-        start = real.rstrip("/") + "/"
-        links = [FileInfo(path=one, is_link=True) for one in result.other_links]
-        listed = [*(result.matches or ()), *links]
-        found = [info for info in listed if not self._layer.hides(info["path"])]
-        found += [
-            self._layer.info(one)
-            for one in self._layer.below(real)
-            if self._layer.kind(one) != "directory" and matches(one[len(start) :])
-        ]
-        result.matches = [
-            _named(info, real, path)
-            for info in found
-            if not info.get("is_link") or await self._view.leads_to(info["path"]) == "file"
-        ]
-        if skips is not None:
-            result.matches = [info for info in result.matches if not skips(info["path"])]
-        return result
+        return await self._view.glob(pattern, path, skips)
 
     async def grep(
         self,
@@ -282,25 +232,7 @@ class OverlayStore(FileStore):
         skips: Skip | None = None,
     ) -> GrepResult:
         """Search the text files below a directory, or one file, except some."""
-        real = await self._view.real(path or "/")
-        hidden = self._skips(real, path, skips)
-        texts = [
-            (one, text)
-            for one, text in self._view.texts(real, glob)
-            if skips is None or not skips(_renamed(one, real, path))
-        ]
-        changed = self._layer.hides_below(real)
-        with _renaming(real, path or "/"):
-            is_file = self._layer.kind(real) == "file"
-            total = GrepResult(matches=[], counts={})
-            if not is_file and await self._view.is_searched_below(real):
-                # Matches that are left out must not use up the limit.
-                one = replace(query, max_count=None) if changed else query
-                place = None if path is None else real
-                total = await self._view.lower.grep(one, place, glob, skips=hidden)
-            found = await in_thread(search, texts, query)
-        show_bytes(found)
-        return _named_lines(_joined(total, found, hidden, query), real, path)
+        return await self._view.grep(query, path, glob, skips)
 
     async def inventory(self, path: str) -> Inventory:
         """Return every file at or below a path; raise if another mount can't hold one of them."""
@@ -335,7 +267,7 @@ class OverlayStore(FileStore):
         found = [one for one in (await self._view.tree(real)).values() if one.path != real]
         return [
             FileInfo(
-                path=_renamed(one.path, real, path),
+                path=renamed(one.path, real, path),
                 is_dir=one.kind == "directory",
                 is_link=one.kind == "link",
             )
@@ -377,7 +309,7 @@ class OverlayStore(FileStore):
     ) -> EditResult:
         """Replace exact text in a file: the first change stores the file, later ones the edit."""
         real = await self._view.real(file_path)
-        with _renaming(real, file_path):
+        with renaming(real, file_path):
             file, known = self._layer.file(real), self._layer.entry(real)
             entry: OverlayEntry = {"kind": "file"}
             base = None
@@ -403,7 +335,7 @@ class OverlayStore(FileStore):
         real = await self._view.real(file_path, last=False)
         if real == "/":
             raise FilesystemError(PathPart("/"), ": is the root, and can't be moved or deleted.")
-        with _renaming(real, file_path):
+        with renaming(real, file_path):
             if not await self._view.exists(real):
                 raise FileNotFound(real)
             await self._view.remove(real)
@@ -453,16 +385,6 @@ class OverlayStore(FileStore):
         return await self._commands.execute(
             command, timeout=timeout, on_output=on_output, once=once, confinement=confinement
         )
-
-    def _skips(self, real: str, path: str | None, skips: Skip | None) -> Skip:
-        """Return what says which files of the store below are left out."""
-
-        def skip(one: str) -> bool:
-            if self._layer.hides(one.rstrip("/")):
-                return True
-            return skips is not None and skips(_renamed(one, real, path))
-
-        return skip
 
     # Steps of a change
 
@@ -546,46 +468,3 @@ def _dangling(path: str, link: str) -> FileNotFound:
         "path.",
     )
     return missing
-
-
-@contextlib.contextmanager
-def _renaming(real: str, path: str) -> Iterator[None]:
-    """Let errors name the path that was given, where links lead to another one."""
-    try:
-        yield
-    except FilesystemError as error:
-        raise error.renamed(lambda one: _renamed(one, real, path)) from None
-
-
-def _renamed(found: str, real: str, path: str | None) -> str:
-    if path is None or path == real or not is_within(found, real):
-        return found
-    return path.rstrip("/") + found[len(real.rstrip("/")) :]
-
-
-def _named(info: FileInfo, real: str, path: str | None) -> FileInfo:
-    return {**info, "path": _renamed(info["path"], real, path)}
-
-
-def _joined(
-    lower: GrepResult, upper: GrepResult, hides: Callable[[str], bool], query: Query
-) -> GrepResult:
-    """Return what is found below and not hidden, with what is found in the thread."""
-    counts = {p: n for p, n in (lower.counts or {}).items() if not hides(p)} | (upper.counts or {})
-    shown = [one for one in lower.matches or () if not hides(one["path"])]
-    total = GrepResult(
-        matches=sorted([*shown, *(upper.matches or ())], key=lambda one: one["path"]),
-        counts=dict(sorted(counts.items())),
-        truncated=lower.truncated or upper.truncated,
-        note=lower.note or upper.note,
-    )
-    return limit_matches(total, query.max_count)
-
-
-def _named_lines(found: GrepResult, real: str, path: str | None) -> GrepResult:
-    if path is not None and path != real:
-        found.matches = [
-            {**m, "path": _renamed(m["path"], real, path)} for m in found.matches or ()
-        ]
-        found.counts = {_renamed(p, real, path): n for p, n in (found.counts or {}).items()}
-    return found
