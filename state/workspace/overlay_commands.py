@@ -29,8 +29,15 @@ from langgraph_filesystem.state.backends.file_store import (
     OnOutput,
 )
 from langgraph_filesystem.state.backends.protocol import ExecuteResponse
+from langgraph_filesystem.state.entries import OverlayEntry
 from langgraph_filesystem.state.errors import FilesystemError, PathRefused
-from langgraph_filesystem.state.files import FileData, ThreadFiles, digest_of, file_bytes
+from langgraph_filesystem.state.files import (
+    FileData,
+    FileEdit,
+    ThreadFiles,
+    digest_of,
+    file_bytes,
+)
 from langgraph_filesystem.state.globs import compile_glob
 from langgraph_filesystem.state.io import change_in_thread, in_thread
 from langgraph_filesystem.state.paths import ancestors, is_within
@@ -259,6 +266,9 @@ class _Harvest:
         """Paths at which rules don't allow a change."""
         self.modes: list[str] = []
         """Directories whose mode can't be changed in an overlay."""
+        # Written at once: each change of the thread copies what it has changed before.
+        self._files: dict[str, FileData | FileEdit | None] = {}
+        self._entries: dict[str, OverlayEntry | None] = {}
 
     async def take(self, ignored: Callable[[Collection[str], Mapping[str, Node]], Any]) -> None:
         """Change the thread: first what is gone, then what is there."""
@@ -283,6 +293,7 @@ class _Harvest:
                 self.refused.append(path)
             else:
                 await self._put(path, node)
+        self._layer.change(self._files, self._entries)
 
     def _is_merged(self, path: str, node: Node) -> bool:
         """Say whether a directory is in the layer only for what is in it."""
@@ -370,15 +381,16 @@ class _Harvest:
         elif node.kind == "link":
             if now is None or now.target != node.target:
                 entry = await self._view.based("link", path)
-                self._layer.change({}, {path: {**entry, "target": node.target}})
+                self._entries[path] = {**entry, "target": node.target}
         else:
             entry = await self._view.based("directory", path)
             if node.mode != _NEW_DIRECTORY:
                 entry["mode"] = node.mode
             # All below is hidden now, so deletions there say nothing any more.
+            below = self._layer.changed() if self._upper.is_directory_below(path) else ()
             gone = [
                 one
-                for one in self._layer.changed()
+                for one in below
                 if one != path and is_within(one, path) and self._layer.kind(one) is None
             ]
             self._layer.change({}, {**dict.fromkeys(gone), path: entry})
@@ -395,7 +407,7 @@ class _Harvest:
         file = self._layer.dated(path, binary_or_text(content))
         modified = datetime.fromtimestamp(node.status.st_mtime_ns // 10**6 / 1000, UTC)
         file["modified_at"] = modified.isoformat(timespec="milliseconds")
-        self._layer.change({path: file}, {path: entry})
+        self._files[path], self._entries[path] = file, entry
 
     async def _entry(self, path: str) -> Entry | None:
         """Return what the thread sees at a path itself."""
