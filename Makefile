@@ -19,7 +19,7 @@ BENCH := $(VENV)/.bench $(LINKS)
 .DEFAULT_GOAL := help
 # The links come after what they need, and the output of the checks stays in order.
 .NOTPARALLEL:
-.PHONY: help venv test lint types unit floor newest format demo dev bench soak clean
+.PHONY: help venv test lint types unit floor newest format demo pictures dev bench soak clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,8 +66,11 @@ format: $(DEV) ## Rewrite the sources to the house format
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-demo: $(RUNTIME) ## See an agent work on files: no key, no network
+demo: $(RUNTIME) ## See an agent change a copy of a project: no key, no network
 	$(BIN)/python -m langgraph_filesystem.demo
+
+pictures: $(DEV) ## Draw the pictures of the terminal in docs/
+	$(BIN)/python docs/pictures/record.py
 
 # With this environment the server connects to nobody. It keeps threads and memories below the
 # directory that it runs in.
@@ -104,7 +107,7 @@ $(EDITABLE) -e '.$(1)' $(2)
 endef
 
 $(VENV)/.runtime: pyproject.toml constraints.txt | $(BIN)/pip
-	$(call with)
+	$(call with,[cli])
 
 # Elastic-licensed, so it is in no extra that users install.
 $(VENV)/.server: pyproject.toml constraints.txt | $(BIN)/pip

@@ -139,12 +139,13 @@ def dispatch_edge(*, may_ask: bool = False) -> Edge:
 
 @dataclass(frozen=True)
 class _Claim:
-    """What a call works on: a path and everything below it, or a whole mount."""
+    """What a call works on: a path and everything below it, or the mounts that commands reach."""
 
     path: str
     changes: bool
     served_by: str
-    whole_mount: bool = False
+    reaches: frozenset[str] = frozenset()
+    """The prefixes of the mounts that a command may reach."""
     by_subagent: bool = False
     """Subagents may touch any file. What they change is merged, so they run beside each other."""
 
@@ -153,9 +154,9 @@ class _Claim:
             return self.by_subagent != other.by_subagent
         if not (self.changes or other.changes):
             return False
-        if self.whole_mount:
-            return other.served_by == self.path or is_within(self.path, other.path)
-        if other.whole_mount:
+        if self.reaches:
+            return other.served_by in self.reaches or is_within(self.path, other.path)
+        if other.reaches:
             return other.conflicts(self)
         return overlaps(self.path, other.path)
 
@@ -237,7 +238,8 @@ class Plan:
             return (_Claim("/", True, "/", by_subagent=True),)
         if operation.name == "execute":
             prefixes = [mount.prefix for mount in self._mounts.shells]
-            claims = [_Claim(prefix, True, prefix, whole_mount=True) for prefix in prefixes]
+            reached = self._mounts.reached_by_commands
+            claims = [_Claim(prefix, True, prefix, reached) for prefix in prefixes]
         else:
             claims = [
                 _Claim(path, operation.changes, self._mounts.locate(path).prefix)
@@ -317,7 +319,7 @@ class Plan:
             message=task.calls[0].message,
             calls=[call.id for call in task.calls],
             node=task.node,
-            path=first.path if first and not first.whole_mount else "",
+            path=first.path if first and not first.reaches else "",
             mount=mount.prefix if mount else "",
             backend=mount.name if mount else "",
         )

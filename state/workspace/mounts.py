@@ -147,6 +147,13 @@ class Mounts:
         return tuple(mount for mount in reversed(self.all) if mount.may_execute)
 
     @cached_property
+    def reached_by_commands(self) -> frozenset[str]:
+        """The prefixes of mounts in which a command may change files: its own, and all that are
+        directories of the same machine, which may be the same directory."""
+        known = ((mount, mount.capabilities) for mount in self.all)
+        return frozenset(m.prefix for m, c in known if m.may_execute or c is None or c.on_machine)
+
+    @cached_property
     def aliases(self) -> tuple[Alias, ...]:
         """The paths by which commands know mounts, where these are other paths; longest first."""
         found = [

@@ -116,12 +116,14 @@ def test_calls_share_a_task_or_run_beside_each_other_or_wait(
 def test_a_command_waits_for_what_its_mount_can_touch(
     calls: list[dict[str, Any]], expected: str
 ) -> None:
-    assert waves(calls, mounts={"/box": Shell(), "/other": Shelf()}) == expected
+    assert waves(calls, mounts={"/box": Shell(), "/other": StateBackend()}) == expected
 
 
-def test_a_command_on_the_root_leaves_other_mounts_alone() -> None:
-    mounts = {"/": Shell(), "/other": Shelf()}
-    assert waves([EXECUTE, read("/other/a"), read("/a"), LS], mounts=mounts) == "0 1 | 2 3"
+def test_a_command_waits_for_other_directories_of_the_machine() -> None:
+    """They may be the directory in which it runs, or one below it."""
+    mounts = {"/": Shell(), "/other": Shelf(), "/state": StateBackend()}
+    calls = [EXECUTE, read("/other/a"), read("/state/a"), LS]
+    assert waves(calls, mounts=mounts) == "0 2 | 1 3"
 
 
 def test_a_plan_says_which_backend_serves_which_call() -> None:

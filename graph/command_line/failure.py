@@ -1,0 +1,52 @@
+"""How a command ends: exit codes, and errors as one sentence that says what to do."""
+
+import os
+import sqlite3
+from typing import NamedTuple
+
+__all__ = ("CONFLICTS", "ERROR", "INTERRUPTED", "OK", "WAITING", "Failure", "explained")
+
+OK, ERROR, CONFLICTS, WAITING, INTERRUPTED = 0, 1, 3, 4, 130
+"""Exit codes. 2 is wrong usage, which click reports."""
+
+
+class Failure(Exception):
+    """A command can't do what it was asked to. The message is for the person who asked."""
+
+    def __init__(self, message: str, code: int = ERROR) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class _Known(NamedTuple):
+    reason: str
+    next_step: str
+
+
+_SQLITE = {
+    sqlite3.SQLITE_BUSY: _Known("is locked by another program", "Try again when that has ended."),
+    sqlite3.SQLITE_LOCKED: _Known("is locked by another program", "Try again when that has ended."),
+    sqlite3.SQLITE_FULL: _Known("can't grow: the disk is full", "Make room, then try again."),
+    sqlite3.SQLITE_READONLY: _Known("is read-only", "Check its permissions, or use --db."),
+    sqlite3.SQLITE_CANTOPEN: _Known("can't be opened", "Check its permissions, or use --db."),
+    sqlite3.SQLITE_NOTADB: _Known("is not a SQLite database", "Choose another one with --db."),
+    sqlite3.SQLITE_CORRUPT: _Known("is damaged", "Restore a copy, or choose another with --db."),
+    sqlite3.SQLITE_IOERR: _Known("can't be read or written", "Check the disk, then try again."),
+}
+
+
+def explained(error: Exception, database: str) -> str:
+    """Return an error of a database or of the system as a sentence that says what to do."""
+    if isinstance(error, sqlite3.Error):
+        code = getattr(error, "sqlite_errorcode", None)
+        known = _SQLITE.get((code or 0) & 0xFF)
+        if known is None:
+            return f"The database {database} can't be used: {error}."
+        return f"The database {database} {known.reason}. {known.next_step}"
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{os.fsdecode(error.filename)}: " if error.filename else ""
+        return f"{place}{error.strerror}."
+    first, *_ = str(error).strip().splitlines() or [type(error).__name__]
+    if type(error).__module__.partition(".")[0].startswith("psycopg"):
+        return f"The PostgreSQL database can't be used: {first}"
+    return str(error) or type(error).__name__

@@ -1,0 +1,221 @@
+"""`lgfs run` and `lgfs chat`: an agent works in a thread, and a person follows and steers it.
+
+Each message is a run of the graph. Ctrl-C cancels the step that is running. All that was stored
+before stays in the thread, and the next message goes on from there.
+"""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+from langgraph.types import Command, Interrupt
+
+from langgraph_filesystem.command_line.changes import summarize, waiting_changes
+from langgraph_filesystem.command_line.database import aopen_database
+from langgraph_filesystem.command_line.failure import ERROR, INTERRUPTED, OK, WAITING, Failure
+from langgraph_filesystem.command_line.screen import JsonLines, Screen, print_json
+from langgraph_filesystem.command_line.session import (
+    MODEL_VARIABLE,
+    Graph,
+    Record,
+    build_agent,
+    load_chat_model,
+)
+from langgraph_filesystem.state.errors import FilesystemError
+from langgraph_filesystem.state.io import attempt
+from langgraph_filesystem.state.text import escaped_message
+
+__all__ = ("chat", "run")
+
+_MODES: Any = ["tasks", "updates", "custom"]
+_ENDINGS = {OK: "done", ERROR: "error", WAITING: "waiting", INTERRUPTED: "interrupted"}
+_HELP = """\
+Type a task, and end a line with \\ to go on in the next one. Ctrl-C stops a step, Ctrl-D ends.
+/status  /diff  /log  /undo  /apply  /discard   as `lgfs` has them
+/help  /quit"""
+
+
+def run(record: Record, database: str, task: str, *, as_json: bool) -> int:
+    """Send one task, and return the exit code."""
+    with _conversation(record, database, as_json) as conversation:
+        code = conversation.send({"messages": [{"role": "user", "content": task}]})
+        conversation.end(code)
+    return code
+
+
+def chat(
+    record: Record, database: str, *, as_json: bool, commands: dict[str, Callable[[], int]]
+) -> int:
+    """Send what is typed, message by message; `commands` are those that begin with a slash."""
+    with _conversation(record, database, as_json) as conversation:
+        code = conversation.send(None) if conversation.is_waiting() else OK
+        for text in _typed(is_quiet=as_json, hint=conversation.hint):
+            if text in ("/quit", "/exit"):
+                break
+            if text.startswith("/") and (command := commands.get(text[1:])):
+                try:
+                    command()
+                except (Failure, ValueError) as error:
+                    print(escaped_message(str(error)))
+            elif text in ("/help", "/"):
+                print(_HELP)
+            else:
+                code = conversation.send({"messages": [{"role": "user", "content": text}]})
+        conversation.end(code)
+    return code
+
+
+@contextlib.contextmanager
+def _conversation(record: Record, database: str, as_json: bool) -> Iterator["_Conversation"]:
+    model = load_chat_model(record.model)
+    with asyncio.Runner() as runner:
+        opening = aopen_database(database)
+        opened = runner.run(opening.__aenter__())
+        try:
+            agent = build_agent(record, model, opened)
+            yield _Conversation(runner, agent, record, database, as_json)
+        finally:
+            runner.run(opening.__aexit__(None, None, None))
+
+
+class _Conversation:
+    """One thread, and who is told about it."""
+
+    def __init__(
+        self, runner: asyncio.Runner, agent: Graph, record: Record, database: str, as_json: bool
+    ) -> None:
+        self._runner, self._agent = runner, agent
+        self._record, self._database = record, database
+        self._as_json = as_json
+        self._screen = Screen()
+        self._listener: JsonLines | Screen = JsonLines() if as_json else self._screen
+        self._begin()
+
+    @property
+    def hint(self) -> Callable[[], None]:
+        """Says how to leave, for somebody who presses Ctrl-C while nothing runs."""
+        return lambda: self._screen.say("Ctrl-D or /quit ends the chat.", "dim")
+
+    def is_waiting(self) -> bool:
+        """Say whether calls wait for approval."""
+        state = self._runner.run(self._agent.aget_state(self._record.config))
+        return bool(state.interrupts)
+
+    def send(self, given: Any) -> int:
+        """Run the agent until it has answered, and return the exit code."""
+        while True:
+            try:
+                ended = self._runner.run(attempt(self._stream(given), "The run"))
+            except KeyboardInterrupt:
+                self._listener.running(())
+                self._tell("interrupted", "Stopped. The thread keeps what was done until then.")
+                return INTERRUPTED
+            self._listener.running(())
+            if isinstance(ended, FilesystemError):
+                self._tell("error", f"{ended} The thread keeps what was done until then.")
+                return ERROR
+            if not ended:
+                return OK
+            replies = self._replies(ended)
+            if replies is None:
+                return WAITING
+            given = Command(resume=replies)
+
+    def end(self, code: int) -> None:
+        """Print what has changed, and how to go on."""
+        changes = waiting_changes(self._database, self._record)
+        if self._as_json:
+            rows = [change._asdict() for change in changes]
+            print_json({"event": "end", "status": _ENDINGS[code], "changes": rows})
+        else:
+            summarize(self._screen, self._record, changes)
+
+    async def _stream(self, given: Any) -> list[Interrupt]:
+        """Run the graph, tell what happens, and return what waits for a person."""
+        asked: dict[str, Interrupt] = {}
+        tasks: dict[str, str] = {}
+        events: AsyncIterator[Any] = self._agent.astream(
+            given, self._record.config, stream_mode=_MODES, subgraphs=True
+        )
+        async for place, mode, event in events:
+            if mode == "custom":
+                self._listener.output(event)
+            elif mode == "tasks" and "input" in event:
+                tasks[event["id"]] = event["name"]
+            elif mode == "tasks":
+                tasks.pop(event["id"], None)
+            else:
+                for node, update in event.items():
+                    if node == "__interrupt__":
+                        asked |= {one.id: one for one in update}
+                    else:
+                        inside = [name.partition(":")[0] for name in place]
+                        self._listener.node(inside, node, update)
+            if tasks:
+                self._listener.running(list(tasks.values()))
+        return list(asked.values())
+
+    def _replies(self, asked: list[Interrupt]) -> dict[str, Any] | None:
+        """Return the reply to each interrupt, or `None` if somebody has to answer later."""
+        replies = {}
+        for one in asked:
+            if not self._as_json and not sys.stdin.isatty():
+                self._screen.diff("\n".join(a["description"] for a in one.value["action_requests"]))
+                decisions = None
+            else:
+                decisions = self._listener.ask(one.value)
+            if decisions is None:
+                self._tell(
+                    "waiting",
+                    f"Waiting for your approval: `lgfs chat --thread {self._record.thread}` asks "
+                    "again.",
+                )
+                return None
+            replies[one.id] = {"decisions": decisions}
+        return replies
+
+    def _begin(self) -> None:
+        record = self._record
+        if self._as_json:
+            facts = {"thread": record.thread, "directory": record.directory, "model": record.model}
+            print_json({"event": "thread", **facts, "direct": record.direct})
+            return
+        how = "writes to disk at once" if record.direct else "changes wait in the thread"
+        self._screen.say(f"thread {record.thread} in {record.directory}: {how}", "bold")
+        if not record.model:
+            self._screen.say(
+                "No model is chosen, so typed commands are carried out, such as `ls /` (`help` "
+                f"lists them). Choose a model with --model provider:name or {MODEL_VARIABLE}.",
+                "dim",
+            )
+
+    def _tell(self, event: str, sentence: str) -> None:
+        if self._as_json:
+            print_json({"event": event, "message": sentence})
+        else:
+            self._screen.warn(sentence)
+
+
+def _typed(*, is_quiet: bool, hint: Callable[[], None]) -> Iterator[str]:
+    """Yield what a person types, or the lines of a pipe."""
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401  (gives `input` a history and keys to edit)
+    prompt = "" if is_quiet or not sys.stdin.isatty() else "> "
+    while True:
+        try:
+            lines = [input(prompt)]
+            while lines[-1].endswith("\\"):
+                lines[-1] = lines[-1][:-1]
+                lines.append(input(prompt and ". "))
+        except KeyboardInterrupt:
+            print()
+            hint()
+            continue
+        except EOFError:
+            if prompt:
+                print()
+            return
+        if text := "\n".join(lines).strip():
+            yield text
