@@ -245,10 +245,7 @@ class Workspace(FileStore):
 
     def _hides_conflicts(self, mounts: Mounts, files: ThreadFiles | None) -> bool:
         """Say whether a mount hides the thread's own files with edits that did not fit."""
-        mount = mounts.locate(CONFLICTS)
-        # In an overlay they would be changes of what is below it.
-        is_hidden = mount.reaches_outside or mount.overlay is not None
-        if self._above or files is None or not is_hidden:
+        if self._above or files is None or not mounts.locate(CONFLICTS).reaches_outside:
             return False
         return any(is_within(path, CONFLICTS) for path in files.files)
 

@@ -57,6 +57,8 @@ class Scene:
         with open_database(self.database) as opened:
             backend = self.backend(opened.store)
             backend.upload_files(list(FILES.items()))
+            if self.kind == "disk":
+                (self.root / "tree/deep").chmod(0o750)
             agent = self.agent(opened)
             for calls in CALLS:
                 agent.invoke(told(*calls), self.config)
@@ -78,8 +80,10 @@ class Scene:
             backend = self.backend(opened.store)
             paths = [info["path"] for info in backend.glob("**").matches]
             found = backend.download_files(paths)
+        moved = self.root / "moved/deep"
         names = [str(path) for path in self.root.rglob("*")]
         return {
+            "mode": oct(moved.stat().st_mode & 0o777) if self.kind == "disk" else "0o750",
             "waiting": [*values["files"], *values["overlay"]],
             "files": {path: repr(one.content) for path, one in zip(paths, found, strict=True)},
             "ours": [name for name in names if "lgfs" in name or "langgraph" in name],

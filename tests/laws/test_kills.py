@@ -228,7 +228,7 @@ def check_applied(kind: str, directory: Path, stride: int) -> None:
     assert len(outcomes) > 30 // stride
     for outcome in outcomes:
         assert outcome["files"] == {path: repr(content) for path, content in APPLIED.items()}
-        assert (outcome["waiting"], outcome["ours"]) == ([], [])
+        assert (outcome["waiting"], outcome["ours"], outcome["mode"]) == ([], [], "0o750")
 
 
 @pytest.mark.parametrize("kind", ["disk", "store"])
