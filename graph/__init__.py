@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from langgraph_filesystem.persistence.prune import aprune, prune
     from langgraph_filesystem.persistence.sqlite import aopen_sqlite, open_sqlite
     from langgraph_filesystem.state.backends.disk.backend import FilesystemBackend
+    from langgraph_filesystem.state.backends.execution.layers import overlay_support
     from langgraph_filesystem.state.backends.execution.sandbox import (
         SandboxBackend,
         SandboxUnavailable,
@@ -71,6 +72,7 @@ __all__ = (
     "merge_files",
     "open_postgres",
     "open_sqlite",
+    "overlay_support",
     "prune",
     "read_only",
 )
@@ -107,6 +109,7 @@ _HOMES = {
     "merge_files": "state.files",
     "open_postgres": "persistence.postgres",
     "open_sqlite": "persistence.sqlite",
+    "overlay_support": "state.backends.execution.layers",
     "prune": "persistence.prune",
     "read_only": "state.workspace.permissions",
 }

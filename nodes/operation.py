@@ -88,9 +88,10 @@ def open_workspace(
 
 def read_files(config: RunnableConfig, mounts: Mounts) -> ThreadFiles:
     """Return the files of the thread, with what it changed in overlays if there are any."""
-    state = read_channels(config, "files", *(["overlay"] if mounts.overlays else []))
+    more = ["overlay", "overlay_scratch"] if mounts.overlays else []
+    state = read_channels(config, "files", *more)
     overlay = (state.get("overlay") or {}) if mounts.overlays else None
-    return ThreadFiles(state.get("files") or {}, overlay)
+    return ThreadFiles(state.get("files") or {}, overlay, state.get("overlay_scratch"))
 
 
 def calls_of_task(task: dict[str, Any], messages: list[Any], config: RunnableConfig) -> list[Call]:

@@ -30,7 +30,7 @@ from langgraph_filesystem.nodes.once import Once
 from langgraph_filesystem.nodes.operation import open_workspace, read_files
 from langgraph_filesystem.nodes.registry import Operation
 from langgraph_filesystem.nodes.settings import Settings, chosen, offered_by
-from langgraph_filesystem.state.channels import OverlayChannel
+from langgraph_filesystem.state.channels import OverlayChannel, SeenChannel
 from langgraph_filesystem.state.entries import OverlayEntry
 from langgraph_filesystem.state.errors import DeniedByRule, FilesystemError, InvalidCall
 from langgraph_filesystem.state.io import attempt, in_thread
@@ -61,9 +61,11 @@ class RouterInput(TypedDict):
 
 
 class OverlaidInput(RouterInput):
-    """The same in a graph with an overlay mount: gives the graph the channel `overlay`."""
+    """The same in a graph with an overlay mount: gives the graph the channels of overlays."""
 
     overlay: NotRequired[Annotated[dict[str, OverlayEntry], OverlayChannel()]]
+    overlay_scratch: NotRequired[Annotated[dict[str, str], SeenChannel()]]
+    """Where commands have left files for the next one, by the prefix of the mount."""
 
 
 class ReviewedInput(RouterInput):

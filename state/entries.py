@@ -17,6 +17,7 @@ from langgraph_filesystem.state.paths import normalize_path
 __all__ = (
     "Entries",
     "EntriesUpdate",
+    "EntryKind",
     "OverlayEntry",
     "changed_entries",
     "checked_entries",

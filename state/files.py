@@ -150,12 +150,20 @@ def merge_updates(
 class ThreadFiles:
     """The `files` channel as one run of a node sees it, and the changes of that run."""
 
-    def __init__(self, files: Files, overlay: Entries | None = None) -> None:
+    def __init__(
+        self,
+        files: Files,
+        overlay: Entries | None = None,
+        scratch: Mapping[str, str] | None = None,
+    ) -> None:
         self.files = files
         self.update: dict[str, PlainWrite] = {}
         self.overlay = overlay
         """The `overlay` channel; `None` in a graph without an overlay mount."""
         self.overlay_update: dict[str, OverlayEntry | None] = {}
+        self.scratch = dict(scratch or {})
+        """Where commands over an overlay have left files for the next one, by its prefix."""
+        self.scratch_update: dict[str, str | None] = {}
         self.call: str | None = None
         """The id of the call that is being answered: edits are stored with it."""
         self._is_copied = False
@@ -176,6 +184,14 @@ class ThreadFiles:
         """Apply an update of the overlay's entries, so that the next call of the run sees it."""
         self.overlay = merge_overlay(self.overlay or {}, [update])
         self.overlay_update = combined_entries(self.overlay_update, update)
+
+    def change_scratch(self, update: Mapping[str, str | None]) -> None:
+        """Set, or with `None` forget, where files for the next command are."""
+        for prefix, token in update.items():
+            if token != self.scratch.pop(prefix, None):
+                self.scratch_update[prefix] = token
+            if token is not None:
+                self.scratch[prefix] = token
 
 
 def current_time() -> str:

@@ -60,6 +60,7 @@ def real_model(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("code", CODE)
 def test_code_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     if "class Test" in code:
         Path("test_block.py").write_text(code)
         collected = subprocess.run(

@@ -37,7 +37,9 @@ from langgraph_filesystem.subgraph.seeds import RecordedChannel
 
 __all__ = ("Parent", "Visit")
 
-_OURS = frozenset({"messages", "files", "overlay", "seen", "routes", "decisions", SEEN})
+_OURS = frozenset(
+    {"messages", "files", "overlay", "overlay_scratch", "seen", "routes", "decisions", SEEN}
+)
 _BY_VALUE = ("messages", "files")
 """Channels that are stored if they are given as input, so that people see them at an interrupt."""
 

@@ -8,7 +8,7 @@ something in a directory that is deleted or moved, the router has done so.
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from langgraph_filesystem.state.backends.file_store import Confinement, Skip
+from langgraph_filesystem.state.backends.file_store import Access, Confinement, Skip
 from langgraph_filesystem.state.backends.protocol import FileInfo
 from langgraph_filesystem.state.errors import (
     DeniedByRule,
@@ -191,9 +191,15 @@ class Scope:
 
 
 async def confine(workspace: "Workspace", shell: "Place") -> Confinement | None:
-    """Return what a command must be kept from; raise if a rule forbids it, or can't be enforced."""
+    """Return what a command must be kept from; raise if a rule forbids it, or can't be enforced.
+
+    In an overlay that is also what lies below other mounts: its files are in the state as theirs
+    are, under the same paths.
+    """
     permissions = workspace.permissions
-    if not permissions:
+    is_overlay = shell.mount.overlay is not None
+    others = [one.prefix for one in workspace.mounts.below(shell.mount.prefix) if is_overlay]
+    if not permissions and not others:
         return None
     Scope(permissions, "execute", shell.path)
     if not shell.store.capabilities.confines:
@@ -207,12 +213,18 @@ async def confine(workspace: "Workspace", shell: "Place") -> Confinement | None:
             )
         return None
     outer = shell.mount.outer
-    if permissions.access(outer("/")) == "full" and not permissions.may_differ_below(outer("/")):
+
+    def access(path: str) -> Access:
+        is_other = any(is_within(outer(path), prefix) for prefix in others)
+        return "none" if is_other else permissions.access(outer(path))
+
+    def may_differ_below(path: str) -> bool:
+        has_others = any(is_within(prefix, outer(path)) for prefix in others)
+        return has_others or permissions.may_differ_below(outer(path))
+
+    if access("/") == "full" and not may_differ_below("/"):
         return None
-    return Confinement(
-        access=lambda path: permissions.access(outer(path)),
-        may_differ_below=lambda path: permissions.may_differ_below(outer(path)),
-    )
+    return Confinement(access, may_differ_below)
 
 
 def check_commands(permissions: Permissions, mounts: "Mounts") -> None:

@@ -57,6 +57,13 @@ class Layer:
             if key.startswith(start) and (self._prefix or not is_within(key, LOWER)):
                 yield key[skip:]
 
+    def changed(self) -> list[str]:
+        """Return the paths of all changes, deletions too, those above others first."""
+        keys = {*self._thread.files, *self._entries}
+        start, skip = f"{self._prefix}/", len(self._prefix)
+        paths = (k[skip:] for k in keys if k.startswith(start))
+        return sorted((p for p in paths if self._prefix or not is_within(p, LOWER)), key=_parts)
+
     def hides(self, path: str) -> bool:
         """Say whether what the store below has at a path can't be seen."""
         return self.top_hidden(path) is not None
@@ -152,6 +159,10 @@ class Layer:
     @property
     def _entries(self) -> Entries:
         return self._thread.overlay or {}
+
+
+def _parts(path: str) -> list[str]:
+    return path.split("/")
 
 
 def binary_or_text(content: bytes) -> FileData:

@@ -29,6 +29,7 @@ from langgraph_filesystem.state.backends.protocol import (
 from langgraph_filesystem.state.backends.search import limit_matches, search
 from langgraph_filesystem.state.backends.state import StateBackend
 from langgraph_filesystem.state.backends.text_files import size_of
+from langgraph_filesystem.state.entries import EntryKind, OverlayEntry
 from langgraph_filesystem.state.errors import (
     BackendFailed,
     FileNotFound,
@@ -210,6 +211,26 @@ class MergedView:
             if path not in tree:
                 tree[path] = self.layer.as_entry(path, modes.get(path))
         return tree
+
+    # Steps of a change
+
+    async def based(self, kind: EntryKind, real: str) -> OverlayEntry:
+        """Return an entry that knows what it hides below."""
+        entry, known = OverlayEntry(kind=kind), self.layer.entry(real)
+        base = known.get("base") if known is not None else None
+        if known is None and not self.layer.hides(real):
+            base = await self.lower.fingerprint(real)
+        if base is not None:
+            entry["base"] = base
+        return entry
+
+    async def remove(self, real: str) -> None:
+        """Delete what is at a path; a directory above it stays where directories do."""
+        entry = await self.based("deleted", real)
+        self.layer.remove(real, entry if "base" in entry else None)
+        above = real.rpartition("/")[0]
+        if above and self.lower.capabilities.directories and await self.kind(above) is None:
+            self.layer.change({}, {above: await self.based("directory", above)})
 
     # Lists and searches
 

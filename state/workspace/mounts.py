@@ -176,8 +176,8 @@ class Mounts:
 
     @property
     def reach_outside(self) -> bool:
-        """Whether a mount changes something outside the state, or may."""
-        return any(mount.reaches_outside for mount in self.all)
+        """Whether a mount changes something outside the state, or may: commands always may."""
+        return any(mount.reaches_outside or mount.may_execute for mount in self.all)
 
     def locate(self, path: str) -> Mount:
         """Return the mount that serves a path."""

@@ -6,15 +6,20 @@ what the thread has.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from langgraph_filesystem.state.backends.execution.layers import overlay_support
+from langgraph_filesystem.state.backends.execution.sandbox import SandboxBackend, SandboxStore
 from langgraph_filesystem.state.backends.file_store import (
     Capabilities,
+    Confinement,
     Entry,
     FileStore,
     Inventory,
     Kind,
     MountContext,
+    OnOutput,
     Query,
     Skip,
     batches,
@@ -24,6 +29,7 @@ from langgraph_filesystem.state.backends.protocol import (
     BackendFactory,
     DeleteResult,
     EditResult,
+    ExecuteResponse,
     FileInfo,
     GlobResult,
     GrepResult,
@@ -42,6 +48,7 @@ from langgraph_filesystem.state.errors import (
     FileTooLarge,
     IsDirectory,
     NotDirectory,
+    Unsupported,
 )
 from langgraph_filesystem.state.files import FileData, FileEdit, current_time, digest_of, file_bytes
 from langgraph_filesystem.state.paths import ancestors, is_within, normalize_path
@@ -49,6 +56,7 @@ from langgraph_filesystem.state.text import PathPart
 from langgraph_filesystem.state.workspace.layer import LOWER, binary_or_text
 from langgraph_filesystem.state.workspace.merged import MergedView, renamed, renaming
 from langgraph_filesystem.state.workspace.mounts import Overlaid, open_store
+from langgraph_filesystem.state.workspace.overlay_commands import OverlayCommands
 
 __all__ = ("OverlayBackend", "OverlayStore")
 
@@ -71,10 +79,20 @@ class OverlayBackend(Overlaid):
 
     Args:
         lower: The backend to read from, or a function of the runtime that makes it.
-        max_file_size_mb: Size up to which operations write a file, as for `StateBackend`.
+        max_file_size_mb: Size up to which operations write a file, as for `StateBackend`. Larger
+            files of commands are left out of the changes, as `scratch` is.
+        scratch: Over a `SandboxBackend`: patterns of files that commands write and that are left
+            out of the changes, such as caches. They stay on this machine for the next command of
+            the thread. By default it is what git ignores, or the usual names without git.
     """
 
-    def __init__(self, lower: Backend | BackendFactory, max_file_size_mb: float = 10) -> None:
+    def __init__(
+        self,
+        lower: Backend | BackendFactory,
+        max_file_size_mb: float = 10,
+        *,
+        scratch: Sequence[str] | None = None,
+    ) -> None:
         if isinstance(lower, type) or not (hasattr(lower, "ls") or callable(lower)):
             raise ValueError(
                 "`lower` must be a backend, or a function that makes one, such as "
@@ -83,11 +101,25 @@ class OverlayBackend(Overlaid):
         if max_file_size_mb <= 0:
             raise ValueError(f"`max_file_size_mb` must be more than 0, not {max_file_size_mb!r}.")
         self.lower = lower
+        if isinstance(scratch, str):
+            raise ValueError(f"`scratch` must be a list of patterns: [{scratch!r}].")
         self._limit = int(max_file_size_mb * (1 << 20))
+        self._scratch = scratch
 
     def open(self, context: MountContext) -> "OverlayStore":
         """Return the merged view for one run of a node."""
-        return OverlayStore(lambda: self.open_lower(context), context, self._limit)
+
+        def open_lower() -> FileStore:
+            return self.open_lower(context)
+
+        store = OverlayStore(open_lower, context, self._limit)
+        shell = self._shell(context)
+        if shell is not None:
+            store.allow_commands(
+                OverlayCommands(shell, open_lower, context, self._limit, self._scratch),
+                shell.capabilities.command_root,
+            )
+        return store
 
     def open_lower(self, context: MountContext) -> FileStore:
         """Return the store below, for one run of a node."""
@@ -96,6 +128,14 @@ class OverlayBackend(Overlaid):
         # If its files are in the state too, they need keys of their own.
         prefix = (LOWER + context.prefix).rstrip("/")
         return open_store(made, MountContext(prefix, context.files, context.runtime))
+
+    def _shell(self, context: MountContext) -> SandboxStore | None:
+        """Return what runs commands, if there is a sandbox below and the kernel has overlays."""
+        lower = self.lower
+        if not isinstance(lower, SandboxBackend) or type(lower).overridden:
+            return None
+        store = lower.open(context)
+        return store if overlay_support() is None else None
 
 
 class OverlayStore(FileStore):
@@ -112,6 +152,14 @@ class OverlayStore(FileStore):
         self._view = MergedView(open_lower, context)
         self._layer = self._view.layer
         self._limit = limit
+        self._commands: OverlayCommands | None = None
+
+    def allow_commands(self, commands: OverlayCommands, root: str | None) -> None:
+        """Let commands run here, which find `/` at a path."""
+        self._commands = commands
+        self.capabilities = replace(
+            self.capabilities, executes=True, confines=True, command_root=root
+        )
 
     def normal(self, path: str) -> str:
         """Return the normalized form of a path."""
@@ -290,7 +338,7 @@ class OverlayStore(FileStore):
         with renaming(real, file_path):
             if not await self._view.exists(real):
                 raise FileNotFound(real)
-            await self._remove(real)
+            await self._view.remove(real)
         return DeleteResult(path=file_path)
 
     async def move(self, source: str, destination: str, *, once: str | None = None) -> MoveResult:
@@ -318,9 +366,25 @@ class OverlayStore(FileStore):
                 files[path] = contents[one.path]
             if one.kind != "directory" or self._view.lower.capabilities.directories:
                 entries[path] = self._layer.entry_like(one, path)
-        await self._remove(start)
+        await self._view.remove(start)
         self._layer.change(files, entries)
         return MoveResult(path=destination, files=len(files))
+
+    async def execute(
+        self,
+        command: str,
+        *,
+        timeout: float | None = None,
+        on_output: OnOutput | None = None,
+        once: str | None = None,
+        confinement: Confinement | None = None,
+    ) -> ExecuteResponse:
+        """Run a command over the merged view, and take what it changed into the thread."""
+        if self._commands is None:
+            raise Unsupported("Commands can't be run here. Use the file operations.")
+        return await self._commands.execute(
+            command, timeout=timeout, on_output=on_output, once=once, confinement=confinement
+        )
 
     # Steps of a change
 
@@ -337,7 +401,7 @@ class OverlayStore(FileStore):
                 raise _dangling(path, path)
             await self._check_parents(path)
         old = self._layer.entry(real)
-        entry = await self._based("file", real)
+        entry = await self._view.based("file", real)
         if old is not None and old["kind"] == "file" and "mode" in old:
             entry["mode"] = old["mode"]
         self._layer.change({real: self._layer.dated(real, binary_or_text(content))}, {real: entry})
@@ -366,28 +430,6 @@ class OverlayStore(FileStore):
         if isinstance(content, FilesystemError):
             raise content
         return self._layer.dated(real, binary_or_text(content))
-
-    async def _based(self, kind: Any, real: str) -> OverlayEntry:
-        """Return an entry that knows what it hides below."""
-        entry, known = OverlayEntry(kind=kind), self._layer.entry(real)
-        base = known.get("base") if known is not None else None
-        if known is None and not self._layer.hides(real):
-            base = await self._view.lower.fingerprint(real)
-        if base is not None:
-            entry["base"] = base
-        return entry
-
-    async def _remove(self, real: str) -> None:
-        """Delete what is at a path; a directory above it stays where directories do."""
-        entry = await self._based("deleted", real)
-        self._layer.remove(real, entry if "base" in entry else None)
-        above = real.rpartition("/")[0]
-        if (
-            above
-            and self._view.lower.capabilities.directories
-            and await self._view.kind(above) is None
-        ):
-            self._layer.change({}, {above: await self._based("directory", above)})
 
     async def _contents(self, tree: Mapping[str, Entry]) -> dict[str, FileData]:
         """Return the files of a tree, those from below read through memory."""

@@ -134,7 +134,7 @@ class Workspace(FileStore):
         """What the mounts can do together."""
         known = [mount.capabilities for mount in self.mounts.all]
         return Capabilities(
-            in_state=not self.mounts.reach_outside,
+            in_state=not any(mount.reaches_outside for mount in self.mounts.all),
             lasting=any(one is not None and one.lasting for one in known),
             executes=bool(self.mounts.shells),
             journals=any(one is None or one.journals for one in known),
@@ -464,7 +464,7 @@ class Workspace(FileStore):
         """Run a command in the first mount, from `/` down, that can; never one that has begun."""
         shell = await self._shell()
         kept_from = await confine(self, shell)
-        key = await self.effect_key(shell, once)
+        key = await self.effect_key(shell, once, runs_command=True)
         with shell.renaming():
             if key is not None and shell.store.capabilities.journals:
                 outcome = await shell.store.recall(key)
@@ -486,15 +486,21 @@ class Workspace(FileStore):
         updates = {
             "files": self.files.update,
             "overlay": self.files.overlay_update,
+            "overlay_scratch": self.files.scratch_update,
             "seen": self.seen.update(self.files),
         }
         return {channel: update for channel, update in updates.items() if update}
 
     # Steps that every change goes through
 
-    async def effect_key(self, place: Place, once: str | None) -> str | None:
-        """Wait until an effect outside the state may happen, and return the key of its call."""
-        if place.store.capabilities.in_state:
+    async def effect_key(
+        self, place: Place, once: str | None, *, runs_command: bool = False
+    ) -> str | None:
+        """Wait until an effect outside the state may happen, and return the key of its call.
+
+        A command has such effects even if the files that it changes are in the state.
+        """
+        if place.store.capabilities.in_state and not runs_command:
             return None
         if self._before_effect is not None:
             await self._before_effect()

@@ -105,6 +105,9 @@ class Layout:
     links: Sequence[str] = ()
     """Names in the directory that are to be found right below `/` too, if the system has no such
     name."""
+    layers: Sequence[str] = ()
+    """For an overlay: the directory over this one, and a working directory of the kernel if
+    commands may write to it."""
 
     def arguments(self, bubblewrap: str, argv: Sequence[str]) -> list[str]:
         """Return the command line, which a sandbox can see: paths of the host are in a file."""
@@ -172,6 +175,9 @@ class Layout:
             yield from ("--perms", "0644", "--file", str(handle), f"/etc/{name}")
 
     def _directory(self) -> Iterator[str]:
+        if self.layers:
+            yield from self._overlay()
+            return
         handles = {"/": DIRECTORY, **handles_of(self.covers)}
         whole = [] if any(cover.path == "/" for cover in self.covers) else [_WHOLE]
         for cover in (*whole, *self.covers):
@@ -187,6 +193,17 @@ class Layout:
         for cover in self.covers:
             if cover.access == "none" and cover.is_directory:
                 yield from ("--remount-ro", (self.place + cover.path).rstrip("/"))
+
+    def _overlay(self) -> Iterator[str]:
+        # Mounted over the directory itself: so bubblewrap closes the handle, by which a command
+        # could write to the directory.
+        yield from ("--ro-bind-fd", str(DIRECTORY), self.place)
+        yield from ("--overlay-src", f"/proc/self/fd/{DIRECTORY}")
+        upper, *work = self.layers
+        if work:
+            yield from ("--overlay", upper, *work, self.place)
+        else:
+            yield from ("--overlay-src", upper, "--ro-overlay", self.place)
 
     def _links(self) -> Iterator[str]:
         shown = (self.place, *self.read_only)

@@ -35,12 +35,12 @@ from langgraph_filesystem.state.backends.execution.shell import (
     ShellStore,
     backend_id,
 )
-from langgraph_filesystem.state.backends.file_store import Confinement
+from langgraph_filesystem.state.backends.file_store import Confinement, MountContext
 from langgraph_filesystem.state.backends.protocol import ExecuteResponse
 from langgraph_filesystem.state.backends.public import CommandMethods
 from langgraph_filesystem.state.errors import BackendFailed
 
-__all__ = ("SandboxBackend", "SandboxUnavailable")
+__all__ = ("SandboxBackend", "SandboxStore", "SandboxUnavailable")
 
 _PLACES = ("/workspace", "/.workspace")
 """Where the directory is in a sandbox when it is mounted at `/`; the second one if it has an entry
@@ -110,6 +110,7 @@ class SandboxStore(ShellStore):
         self._read_only = read_only
         self._is_at_root = True
         self._confinement: Confinement | None = None
+        self._layers: tuple[str, ...] = ()
         self._bubblewrap = self._working()
 
     def mounted_at(self, prefix: str) -> Self:
@@ -124,6 +125,25 @@ class SandboxStore(ShellStore):
         store = copy.copy(self)
         store._is_at_root = False
         store._use_root(prefix)
+        return store
+
+    @property
+    def jail(self) -> Jail:
+        """The directory."""
+        return self._jail
+
+    def over(
+        self, *layers: str, read_only: Sequence[str] = (), max_output_bytes: int | None = None
+    ) -> Self:
+        """Return the store for commands that see a layer over the directory.
+
+        With a second directory, in which the kernel works, they may write to the layer, else to
+        nothing. The directory itself is only read.
+        """
+        store = copy.copy(self)
+        store._layers = layers
+        store._read_only = [*self._read_only, *read_only]
+        store._max_output = max_output_bytes or self._max_output
         return store
 
     def _use_root(self, root: str) -> None:
@@ -152,9 +172,10 @@ class SandboxStore(ShellStore):
             memory=self._most["memory_mb"] * MEGABYTE,
             network=self._network,
             read_only=self._read_only,
-            hidden=_journal_in(directory),
-            links=_names_in(directory, covers) if self._is_at_root else (),
+            hidden=[] if self._layers else _journal_in(directory),
+            links=self._names(directory, covers) if self._is_at_root else (),
             covers=covers,
+            layers=self._layers,
         )
         processes = str(self._most["processes"]) if _counts_per_namespace() else ""
         return Command(
@@ -165,6 +186,14 @@ class SandboxStore(ShellStore):
             inputs=layout.inputs(),
             handles={number: path[1:] for path, number in handles_of(covers).items()},
         )
+
+    def _names(self, directory: int, covers: Sequence[Cover]) -> list[str]:
+        names = _names_in(directory, covers)
+        for upper in self._layers[:1]:
+            with os.scandir(upper) as found:
+                own = {entry.name: entry.stat(follow_symlinks=False).st_mode for entry in found}
+            names = sorted({*names, *own} - {n for n, mode in own.items() if stat.S_ISCHR(mode)})
+        return names
 
     def _limits(self) -> dict[str, int]:
         return {
@@ -243,7 +272,7 @@ class SandboxBackend(FilesystemBackend, CommandMethods):
         if os.path.realpath(root_dir) == "/":
             raise ValueError("With `/` as its root a sandbox confines nothing. Choose a directory.")
         self.id = backend_id("sandbox", os.path.realpath(root_dir))
-        self._disk = SandboxStore(
+        self._disk: SandboxStore = SandboxStore(
             Jail(root_dir),
             root=_PLACES[os.path.lexists(f"{os.fspath(root_dir)}{_PLACES[0]}")],
             network=network,
@@ -255,6 +284,10 @@ class SandboxBackend(FilesystemBackend, CommandMethods):
             max_file_size_mb=max_file_size_mb,
             max_written_file_mb=max_written_file_mb,
         )
+
+    def open(self, context: MountContext) -> SandboxStore:
+        """Return the store, which is the same for every run."""
+        return self._disk.mounted_at(context.prefix)
 
 
 def _journal_in(directory: int) -> list[str]:
