@@ -143,8 +143,12 @@ async def test_a_part_that_differs_is_refused(ends: Ends) -> None:
 @pytest.mark.parametrize(
     ("source", "destination", "problem"),
     [
-        ("/disk/one", "/disk/one", "/disk/one: can't be moved to /disk/one, which is itself"),
-        ("/disk/d", "/disk/d/x", "/disk/d: can't be moved to /disk/d/x, which is itself"),
+        (
+            "/disk/one",
+            "/disk/one",
+            "/disk/one: can't be moved to /disk/one, which is the same path",
+        ),
+        ("/disk/d", "/disk/d/x", "/disk/d: can't be moved to /disk/d/x, which is the same path"),
         ("/disk", "/store/x", "/disk: is a mount point"),
         ("/disk/one", "/store", "/store: is a mount point"),
         ("/", "/store/x", "/: is the root"),

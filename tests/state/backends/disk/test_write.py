@@ -195,7 +195,11 @@ class TestDeleteAndMove:
             ("/file", "/taken", "/taken: the file exists already"),
             ("/file", "/dir", "/dir: is a directory"),
             ("/dir", "/taken", "/taken: the file exists already"),
-            ("/dir", "/dir/sub/new", "/dir: can't be moved to /dir/sub/new, which is itself"),
+            (
+                "/dir",
+                "/dir/sub/new",
+                "/dir: can't be moved to /dir/sub/new, which is the same path",
+            ),
             ("/dir", "/alias/sub/new", "/dir: can't be moved to /alias/sub/new, which is itself"),
             ("/file", "/taken/new", "/taken is a file"),
             ("/file", "/", "is the root"),
