@@ -133,7 +133,6 @@ def create_filesystem_agent(
         debug: Print what happens.
         name: The name of the graph, for parents and traces.
     """
-    permissions = tuple(permissions)
     if operations is not None and not isinstance(operations, str):
         operations = tuple(operations)
     rules = Permissions(permissions)
@@ -162,11 +161,12 @@ def create_filesystem_agent(
             "operations": operations,
             "evict_over": evict_over,
             "token_counter": token_counter,
-            "permissions": permissions,
+            "permissions": rules.rules,
             "interrupt_on": interrupt_on,
             "tool_descriptions": own_descriptions,
             "max_execute_timeout": max_execute_timeout,
             "read_before_edit": read_before_edit,
+            "state_schema": state_schema,
             "context_schema": context_schema,
             "skills": skills,
             "summarize": summarize,

@@ -5,7 +5,7 @@ Every edge is declared, so that a drawing of the graph shows every way that a ru
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar, get_type_hints
 
 from langchain_core.tools import BaseTool, StructuredTool, tool
 from langgraph.graph import END, StateGraph
@@ -306,6 +306,12 @@ def _check(
     settings: Settings,
 ) -> None:
     check_schema(builder.state_schema)
+    schema: Any = builder.state_schema
+    if settings.review is not None and "decisions" in get_type_hints(schema):
+        raise ValueError(
+            f"The state schema {schema.__name__} has a key `decisions`, which `review` needs for "
+            "itself. Rename it in your schema."
+        )
     if "execute" in operations:
         check_commands(settings.permissions, settings.mounts)
     if taken := [name for name in tools if name in operations]:

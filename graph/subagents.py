@@ -14,6 +14,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph_filesystem.nodes.registry import OPERATIONS, Operation
 from langgraph_filesystem.nodes.settings import Choices, Settings
 from langgraph_filesystem.state.langgraph_internals import input_keys
+from langgraph_filesystem.state.schema import own_keys
 from langgraph_filesystem.state.workspace.mounts import Mountable
 from langgraph_filesystem.state.workspace.permissions import FilesystemPermission
 from langgraph_filesystem.subgraph.task_node import STATE_KEYS, subagent_node, task_of
@@ -103,7 +104,7 @@ def build_task(
             members[one.name] = one.description, _node(one, inherited, create)
         except ValueError as error:
             raise ValueError(f"The subagent {one.name!r}: {error}") from error
-    return task_of(members, settings)
+    return task_of(members, settings, own_keys(inherited["state_schema"]))
 
 
 def _node(one: Subagent, inherited: Mapping[str, Any], create: Callable[..., Any]) -> Any:
@@ -116,6 +117,7 @@ def _node(one: Subagent, inherited: Mapping[str, Any], create: Callable[..., Any
     options = {**inherited, **own}
     if reviewed := options.get("interrupt_on") if "interrupt_on" not in own else None:
         known = {*OPERATIONS, *map(_tool_name, options["tools"])}
+        known |= {"write_todos"} if options["todos"] else set()
         options["interrupt_on"] = {k: v for k, v in reviewed.items() if k in known}
     # A run chooses the prompt of the main agent. What it asks to review is reviewed everywhere.
     chosen = [k for k in Choices.model_fields if k != "system_prompt" and k not in own]

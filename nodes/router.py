@@ -254,7 +254,8 @@ class Plan:
         is_chosen = call.name in chosen(self._runtime).interrupt_on
         if reviews is None and not is_chosen:
             return False
-        if any(d["call"] == call.id and d["kind"] != "unclear" for d in self.decisions):
+        kinds = {d["kind"] for d in self.decisions if d["call"] == call.id}
+        if kinds - {"unclear"}:
             return False
         if reviews is None:
             raise FilesystemError(
@@ -262,6 +263,8 @@ class Plan:
             )
         return (
             is_chosen
+            # A person was asked, whatever `when` and the choices of this run say by now.
+            or "unclear" in kinds
             or any(permissions.mode(call.name, c.path) == "interrupt" for c in claims)
             or await self._is_restricted_below(call, claims)
             or (call.name in reviews and await self._applies(call))

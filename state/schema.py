@@ -29,6 +29,7 @@ __all__ = (
     "Todos",
     "extended_schema",
     "missing_channels",
+    "own_keys",
     "public_schema",
 )
 
@@ -116,6 +117,12 @@ def missing_channels(schema: type[Any]) -> list[str]:
         for key, kind in wanted.items()
         if key in hints and not _annotated_with(hints[key], kind)
     ]
+
+
+def own_keys(schema: type[Any]) -> list[str]:
+    """Return the keys that a schema of a user adds to ours, without those of the main agent."""
+    ours = (*CHANNELS, "overlay", "structured_response", "todos")
+    return [key for key in _hints(schema) if key not in ours]
 
 
 def public_schema(schema: type[Any], name: str, **more: Any) -> type[Any]:

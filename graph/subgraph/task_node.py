@@ -5,7 +5,7 @@ waits for a person can be read and edited. The graph is a visit in the agent's g
 subagent is a visit in this one: each hands on what was changed in the files, and nothing else.
 """
 
-from collections.abc import Awaitable, Collection, Mapping
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, NotRequired
 
@@ -57,6 +57,8 @@ class Assignment(TypedDict):
     """The id of the answer, which no other call has."""
     subagent: str
     description: str
+    state: dict[str, Any]
+    """The values of the keys that the user has added to the state."""
 
 
 class Assigned(TypedDict):
@@ -82,8 +84,13 @@ STATE_KEYS = ("assignment", "files", "outcome", "overlay")
 """No subagent can have one of these names: LangGraph has the same names for nodes and keys."""
 
 
-def task_of(members: Mapping[str, tuple[str, Any]], settings: Settings) -> Operation:
-    """Return the operation `task`, for subagents with these descriptions and nodes by name."""
+def task_of(
+    members: Mapping[str, tuple[str, Any]], settings: Settings, shared: Sequence[str]
+) -> Operation:
+    """Return the operation `task`, for subagents with these descriptions and nodes by name.
+
+    They are given the values of the `shared` keys that they have too.
+    """
     operation = task_operation({name: about for name, (about, _) in members.items()})
     overlaid = [name for name, (_, node) in members.items() if "overlay" in _channels(node)]
     if overlaid and not settings.mounts.overlays:
@@ -101,7 +108,8 @@ def task_of(members: Mapping[str, tuple[str, Any]], settings: Settings) -> Opera
     builder.add_conditional_edges(START, choose, list(members))
     compiled = builder.compile(name="task")
     attributes = graph_attributes(compiled)
-    node = TaskNode(kind=type(compiled), operation=operation, settings=settings, **attributes)
+    own: dict[str, Any] = {"operation": operation, "settings": settings, "shared": shared}
+    node = TaskNode(kind=type(compiled), **own, **attributes)
     return replace(operation, node=node)
 
 
@@ -133,12 +141,20 @@ class FreshNode(FilesystemNode):
 class TaskNode(FreshNode):
     """Answers one call of `task`."""
 
-    own_attributes: ClassVar[tuple[str, ...]] = ("kind", "operation", "settings")
+    own_attributes: ClassVar[tuple[str, ...]] = ("kind", "operation", "settings", "shared")
 
-    def __init__(self, *, operation: Operation, settings: Settings, **attributes: Any) -> None:
+    def __init__(
+        self,
+        *,
+        operation: Operation,
+        settings: Settings,
+        shared: Sequence[str],
+        **attributes: Any,
+    ) -> None:
         super().__init__(**attributes)
         self.operation = operation
         self.settings = settings
+        self.shared = shared
 
     async def _act(self, input: Any, config: RunnableConfig, **options: Any) -> Any:
         state = read_channels(config, "messages", "files")
@@ -151,7 +167,8 @@ class TaskNode(FreshNode):
         except InvalidCall as error:  # somebody edited the call since the router has checked it
             return {"messages": [error_reply(call, error)]}
         id, name = answer_id(call.message, call.position), args.subagent_type
-        task = Assignment(id=id, subagent=name, description=args.description)
+        given = read_channels(config, *self.shared)
+        task = Assignment(id=id, subagent=name, description=args.description, state=given)
         visit = self._visit({"assignment": task}, config)
         await call_either(self._run, self._arun, visit, config, **options)
         # A subagent that left with a `Command` for its parent has no outcome.
@@ -176,8 +193,8 @@ class SubagentNode(FreshNode):
         """Names of the choices of a run that count for the subagent too."""
 
     async def _act(self, input: Any, config: RunnableConfig, **options: Any) -> Any:
-        given = _first_messages(input)
-        visit = Visit(Parent(config), given, seeded=self._seedable(), inputs=["messages"])
+        given = _given(input, input_keys(self))
+        visit = Visit(Parent(config), given, seeded=self._seedable(), inputs=list(given))
         context = _context(self.choices, self.nodes)
         work = call_either(self._run, self._arun, visit, config, context=context, **options)
         stopped = await attempt(_limited(work), _name(input))
@@ -215,9 +232,10 @@ async def _conversation(
     changes: dict[str, Any] = {}
 
     async def work() -> None:
-        given: dict[str, Any] = _first_messages(state)
+        keys = input_keys(graph) if isinstance(graph, CompiledStateGraph) else []
+        given = _given(state, keys)
         files = read_channels(config, "files").get("files") or {}
-        if isinstance(graph, CompiledStateGraph) and "files" in input_keys(graph):
+        if "files" in keys:
             given["files"] = dict(files)
         await call_either(_stream, _astream, graph, given, config, choices, values)
         if "files" in given:
@@ -258,10 +276,12 @@ async def _limited(work: Awaitable[None]) -> str | None:
     return None
 
 
-def _first_messages(state: Assigned) -> dict[str, Any]:
+def _given(state: Assigned, keys: Collection[str]) -> dict[str, Any]:
+    """Return the input of a subagent, without its files."""
     task = state["assignment"]
+    shared = {key: value for key, value in task["state"].items() if key in keys}
     # The id is the same when the call is resumed.
-    return {"messages": [HumanMessage(task["description"], id=f"{task['id']}:task")]}
+    return {**shared, "messages": [HumanMessage(task["description"], id=f"{task['id']}:task")]}
 
 
 def _name(state: Assigned) -> str:

@@ -136,6 +136,8 @@ class Permissions:
     """The rules of a graph, in their order."""
 
     def __init__(self, rules: Iterable[FilesystemPermission] = ()) -> None:
+        if isinstance(rules, FilesystemPermission):
+            raise ValueError(f"`permissions` must be a list of rules, such as [{rules!r}].")
         self.rules: Rules = tuple(rules)
         for rule in self.rules:
             if not isinstance(rule, FilesystemPermission):

@@ -1,5 +1,6 @@
 """Subagents: how they are described, what they are given, what comes back, how they end."""
 
+import operator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,8 +8,9 @@ import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
-from langchain_core.tools import tool
+from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.graph import START, StateGraph, add_messages
+from langgraph.prebuilt import InjectedState
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 from typing_extensions import TypedDict
@@ -184,28 +186,58 @@ def test_its_description_can_be_replaced() -> None:
 
 
 def test_a_subagent_gets_the_task_and_the_files_and_nothing_else() -> None:
-    class Extended(FilesystemState):
-        secret: str
-
     given: list[dict[str, Any]] = []
 
     def look(state: Any) -> Any:
         given.append(dict(state))
         return {"messages": [AIMessage("seen")]}
 
-    builder = StateGraph(Extended).add_node("look", look).add_edge(START, "look")
+    builder = StateGraph(FilesystemState).add_node("look", look).add_edge(START, "look")
     agent = caller(
         [call("write_todos", todos=[]), call("read_file", file_path="/a")],
         task(description="look around"),
         subagents=[{"name": "worker", "description": "Looks.", "runnable": builder.compile()}],
-        state_schema=Extended,
         todos=True,
     )
-    agent.invoke({**GO, "files": {"/a": "text"}, "secret": "s"})
+    agent.invoke({**GO, "files": {"/a": "text"}})
     [state] = given
     assert [(m.type, m.text) for m in state.pop("messages")] == [("human", "look around")]
     assert {path: file["content"] for path, file in state.pop("files").items()} == {"/a": "text"}
     assert not any(state.values())
+
+
+class Shop(FilesystemState):
+    customer: str
+    visited: Annotated[list[str], operator.add]
+
+
+@tool
+def visit(
+    customer: Annotated[str, InjectedState("customer")],
+    state: Annotated[dict[str, Any], InjectedState],
+    id: Annotated[str, InjectedToolCallId],
+) -> Command[Any]:
+    """Note who was visited."""
+    told = ToolMessage(f"{customer} after {state['visited']}", tool_call_id=id)
+    return Command(update={"messages": [told], "visited": ["again"], "customer": "Eve"})
+
+
+@pytest.mark.parametrize("is_own_graph", [False, True])
+async def test_it_reads_the_keys_of_your_own_schema_and_keeps_what_it_writes_there(
+    is_own_graph: bool, runs: Runs
+) -> None:
+    model = ScriptedModel(turns(call("visit"), call("ask", question="?"), call("visit")))
+    made: Any = {"model": model, "tools": [visit, ask]}
+    if is_own_graph:
+        made = {"runnable": create_filesystem_agent(**made, state_schema=Shop)}
+    spec = {"name": "worker", "description": "Works.", **made}
+    saver = runs.checkpointer
+    agent = caller(task(), subagents=[spec], state_schema=Shop, checkpointer=saver)
+    await runs.invoke(agent, {**GO, "customer": "Ann", "visited": ["first"]})
+    state = await runs.invoke(agent, Command(resume="yes"))
+    told = [message.text for message in model.asked[-1] if isinstance(message, ToolMessage)]
+    assert told == ["Ann after ['first']", "yes", "Eve after ['first', 'again']"]
+    assert (state["customer"], state["visited"]) == ("Ann", ["first"])
 
 
 def test_it_must_read_a_file_itself_before_it_edits_it() -> None:

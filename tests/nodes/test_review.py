@@ -718,6 +718,32 @@ async def test_what_a_run_asks_to_review_is_reviewed_in_subagents_too(own: Any) 
     assert at.files == {"/a": "x"}
 
 
+@MODES
+@pytest.mark.parametrize("inside", [False, True])
+async def test_a_reply_that_does_not_fit_runs_nothing_even_if_its_run_chooses_no_review(
+    mode: str, inside: bool
+) -> None:
+    graph = delegating("/a", context_schema=Choices)
+    at = Desk(graph, mode) if inside else desk(write("/a"), mode=mode, context_schema=Choices)
+    at.context = {"interrupt_on": ["write_file"]}
+    await at.go()
+    at.context = None
+    await at.decide({"type": "aprove"})
+    assert "'aprove' is not allowed" in at.asked[0]["description"]
+    assert at.files == {}
+    await at.decide(APPROVE)
+    assert at.files == {"/a": "x"}
+
+
+async def test_the_todos_of_a_subagent_are_reviewed_as_those_of_the_main_agent() -> None:
+    todos = call("write_todos", "todos", todos=[{"content": "x", "status": "pending"}])
+    worker = {"name": "worker", "description": "Works.", "model": ScriptedModel([says(todos)])}
+    work = call("task", description="work", subagent_type="worker")
+    reviewed = {"write_todos": True, "task": False}
+    at = await desk(work, subagents=[worker], todos=True, interrupt_on=reviewed).go()
+    assert [action["name"] for action in at.asked] == ["write_todos"]
+
+
 async def test_a_subagent_may_have_its_own_reviews_and_other_tools() -> None:
     options: Any = {"tools": [send], "interrupt_on": {"send": True, "write_file": True}}
     at = await Desk(delegating("/a", worker={"interrupt_on": {}}, **options)).go()
@@ -756,6 +782,18 @@ def test_nonsense_is_refused_when_the_graph_is_built(name: str) -> None:
     given, problem = BAD[name]
     with pytest.raises(ValueError, match=problem):
         create_filesystem_agent(ScriptedModel(), [send], interrupt_on=given)
+
+
+def test_a_schema_with_a_key_that_review_needs_is_refused() -> None:
+    class Meeting(FilesystemState):
+        decisions: list[str]
+
+    options: Any = {"interrupt_on": {"ls": True}}
+    with pytest.raises(ValueError, match="Meeting has a key `decisions`"):
+        create_filesystem_agent(ScriptedModel(), state_schema=Meeting, **options)
+    with pytest.raises(ValueError, match="Meeting has a key `decisions`"):
+        add_filesystem(StateGraph(Meeting), then="model", **options)
+    create_filesystem_agent(ScriptedModel(), state_schema=Meeting)
 
 
 def test_functions_of_a_config_must_not_be_async() -> None:

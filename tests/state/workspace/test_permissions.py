@@ -199,6 +199,11 @@ def test_an_invalid_rule_is_an_error_of_the_programmer(
         FilesystemPermission(operations, paths, mode)  # type: ignore[arg-type]
 
 
+def test_a_single_rule_is_no_list_of_rules() -> None:
+    with pytest.raises(ValueError, match="`permissions` must be a list of rules"):
+        create_filesystem_agent(ScriptedModel(), permissions=rule("read", "/a"))  # type: ignore[arg-type]
+
+
 async def test_a_person_who_approved_a_path_approved_its_alias_and_what_is_below(
     tmp_path: Path,
 ) -> None:

@@ -200,7 +200,11 @@ class TestDeleteAndMove:
                 "/dir/sub/new",
                 "/dir: can't be moved to /dir/sub/new, which is the same path",
             ),
-            ("/dir", "/alias/sub/new", "/dir: can't be moved to /alias/sub/new, which is itself"),
+            (
+                "/dir",
+                "/alias/sub/new",
+                "/dir: can't be moved to /alias/sub/new, which is the same path",
+            ),
             ("/file", "/taken/new", "/taken is a file"),
             ("/file", "/", "is the root"),
             ("/", "/new", "is the root"),
