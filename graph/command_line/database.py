@@ -6,7 +6,6 @@ that is running.
 
 import os
 import sqlite3
-import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from langgraph_filesystem.command_line.failure import Failure
 from langgraph_filesystem.persistence import Persistence
 from langgraph_filesystem.persistence.postgres import aopen_postgres, open_postgres
 from langgraph_filesystem.persistence.sqlite import aopen_sqlite, open_sqlite
+from langgraph_filesystem.state.backends.execution import layers
 
 __all__ = (
     "aopen_database",
@@ -35,11 +35,8 @@ _TABLES = {"checkpoints", "store"}
 
 
 def data_directory() -> Path:
-    """Return the directory for data of this user, as the system has it."""
-    if given := os.environ.get("XDG_DATA_HOME"):
-        return Path(given) / "langgraph-filesystem"
-    usual = "Library/Application Support" if sys.platform == "darwin" else ".local/share"
-    return Path.home() / usual / "langgraph-filesystem"
+    """Return the directory for data of this user."""
+    return Path(layers.data_directory())
 
 
 def default_database() -> str:

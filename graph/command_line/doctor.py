@@ -4,7 +4,6 @@ import importlib.metadata
 import importlib.util
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from langgraph_filesystem.command_line.screen import Screen, print_json
 from langgraph_filesystem.command_line.session import MODEL_VARIABLE
 from langgraph_filesystem.state.backends.disk.ripgrep import find_ripgrep
 from langgraph_filesystem.state.backends.execution.bubblewrap import find_bubblewraps
+from langgraph_filesystem.state.backends.execution.layers import overlay_support
 from langgraph_filesystem.state.backends.execution.sandbox import (
     SandboxBackend,
     SandboxUnavailable,
@@ -103,26 +103,8 @@ def _sandbox() -> Iterator[Check]:
 
 def _kernel_overlay() -> Check:
     """Mount a real overlay: whether it works depends on kernel, user and file system."""
-    name = "overlay of the kernel"
-    home = data_directory()
-    with tempfile.TemporaryDirectory(dir=_existing(home), ignore_cleanup_errors=True) as directory:
-        lower, upper, work = (Path(directory) / part for part in ("lower", "upper", "work"))
-        for part in (lower, upper, work):
-            part.mkdir()
-        command = [
-            *(find_bubblewraps()[-1], "--ro-bind", "/", "/", "--overlay-src", str(lower)),
-            *("--overlay", str(upper), str(work), str(lower), "--", "true"),
-        ]
-        tried = subprocess.run(command, capture_output=True, text=True, check=False)
-        for part in work.glob("*"):
-            part.chmod(0o700)  # the kernel leaves a directory there that nobody may open
-    if tried.returncode == 0:
-        return Check(name, "ok", "works")
-    fix = (
-        "It needs Linux 5.11 or newer, and a data directory that is not on an overlay itself: in a "
-        f"container put {home} on a volume."
-    )
-    return Check(name, "missing", tried.stderr.strip() or "does not work", fix)
+    problem = overlay_support()
+    return Check("overlay of the kernel", "missing" if problem else "ok", problem or "works")
 
 
 def _places(where: Where) -> Iterator[Check]:

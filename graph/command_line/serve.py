@@ -61,7 +61,9 @@ def serve(where: Where, port: int | None) -> int:
 
 def agent() -> Graph:
     """Return the graph to the server, which brings the checkpointer and the store."""
-    record = Record("", os.environ[_ROOT], model=os.environ.get(MODEL_VARIABLE, ""))
+    # The server calls this in its event loop, for each run: no place to try a sandbox.
+    model = os.environ.get(MODEL_VARIABLE, "")
+    record = Record("", os.environ[_ROOT], model=model, execute=False)
     none: Any = None
     return build_agent(record, load_chat_model(record.model), Persistence(none, none))
 

@@ -252,8 +252,11 @@ def build_agent(record: Record, model: BaseChatModel, opened: Persistence) -> Gr
 
 def root_backend(record: Record) -> Any:
     """Return what is mounted at `/`: the directory under an overlay, or the directory itself."""
-    if not record.direct:
-        return OverlayBackend(FilesystemBackend(record.directory))
+    directory = _directory_backend(record)
+    return directory if record.direct else OverlayBackend(directory)
+
+
+def _directory_backend(record: Record) -> FilesystemBackend:
     if record.execute and record.directory != "/":
         try:
             return SandboxBackend(record.directory)
@@ -266,8 +269,7 @@ def _reviewed(record: Record) -> dict[str, bool] | None:
     if record.approve == "none":
         return None
     names = _WRITES if record.approve == "writes" else (*OPERATIONS, "task")
-    runs_commands = record.execute and isinstance(root_backend(record), SandboxBackend)
-    absent = {"execute": not runs_commands, "task": not record.subagents}
+    absent = {"execute": not record.execute, "task": not record.subagents}
     return {name: True for name in names if not absent.get(name)}
 
 

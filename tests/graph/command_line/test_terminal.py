@@ -166,9 +166,9 @@ def test_serve_starts_a_server_for_the_directory(start: Start, project: Project)
     server = start("serve").expect("Studio: ").expect("Application started up")
     found = re.search(r"server: (http://127.0.0.1:\d+)", server.text)
     assert found is not None
-    client = get_sync_client(url=found[1])
     task: Any = {"messages": [{"role": "user", "content": "ls /\n\nwrite_file /a.txt hi"}]}
-    result: Any = client.runs.wait(client.threads.create()["thread_id"], "lgfs", input=task)
+    with get_sync_client(url=found[1]) as client:
+        result: Any = client.runs.wait(client.threads.create()["thread_id"], "lgfs", input=task)
     assert "README.md" in str(result["messages"])
     assert list(result["files"]) == ["/a.txt"]
     assert "a.txt" not in project.files()

@@ -339,7 +339,7 @@ def test_a_fork_bomb_ends_and_the_host_does_not_notice(host: Path) -> None:
     bomb = "b() { if [ $1 -gt 0 ]; then b $(($1 - 1)) | b $(($1 - 1)) & fi; sleep 3; }"
     response = box.execute(f"{bomb}; : {mark}; b 12; sleep 20")
     # Root is stopped by being watched, everybody else by the kernel.
-    is_ended = response.output.endswith("[ended because it used more than 64 processes]\n")
+    is_ended = "[ended because it used more than 64 processes]\n" in response.output
     assert is_ended or "fork" in response.output
     assert alive(mark) == []
 
