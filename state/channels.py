@@ -37,9 +37,8 @@ add about as many to each update."""
 _FILES_SHARE = 1_536
 """The same for files: replaying the edits of a large file costs more than reading it.
 
-Both measured with 200 edits on SQLite, one a turn: `get_state_history` of 613 states reads half as
-many checkpoints as with a snapshot each 100 updates, for 0.8 kB more an edit. With a file of 1 MB
-an edit costs 13 kB, snapshots included."""
+With a file of 1 MB and 1,000 edits on SQLite, one a turn, an edit costs 13 kB, snapshots included.
+With 3,072 it was 14 kB, and half as many edits were replayed."""
 _REPLAYED = 2_000_000_000
 """Characters that may be replayed to load a channel. Each edit copies its file: measured, 1,000
 edits of a 1 MB file take 0.5 s to replay. Beyond about 1 MB this makes snapshots come sooner, and

@@ -807,4 +807,7 @@ def test_functions_of_a_config_must_not_be_async() -> None:
 
 
 def test_an_operation_that_no_mount_offers_may_be_named() -> None:
-    create_filesystem_agent(ScriptedModel(), interrupt_on={"execute": True, "ls": True})
+    reviewed = {"execute": True, "ls": True}
+    agent = create_filesystem_agent(ScriptedModel(), interrupt_on=reviewed)
+    assert {"review", "ls"} <= agent.nodes.keys()
+    assert "execute" not in agent.nodes

@@ -77,9 +77,9 @@ def test_a_rule_that_denies_covers_what_matches_and_everything_below(
 @pytest.mark.parametrize(
     ("paths", "covered", "not_covered"),
     [
-        ("/work/**", "/work /work/a /work/.a/b", "/ /Work /works /workä"),
-        ("/work/", "/work /work/a", "/Work/a"),
-        ("/work", "/work", "/work/a"),
+        ("/team/**", "/team /team/a /team/.a/b", "/ /Team /teams /teamä"),
+        ("/team/", "/team /team/a", "/Team/a"),
+        ("/team", "/team", "/team/a"),
         ("/*.md", "/a.md", "/a.MD /a.md/b /b/a.md"),
         ("/", "/ /a /a/b", ""),
     ],
