@@ -111,7 +111,8 @@ async def applied(
             {
                 "files": {path: file for path, (file, _) in rebased.items()},
                 "overlay": {path: entry for path, (_, entry) in rebased.items()},
-            }
+            },
+            "apply",
         )
         known = thread.tree(await thread.state())
     for work in works:
@@ -134,7 +135,7 @@ async def _forget(thread: Thread, tree: Tree, known: Tree, paths: Collection[str
         "overlay": {**tree.thread.overlay_update, **gone},
     }
     if gone:
-        await thread.update(update)
+        await thread.update(update, "apply")
 
 
 class _Step(NamedTuple):

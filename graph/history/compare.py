@@ -9,7 +9,7 @@ from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import StateSnapshot
 
-from langgraph_filesystem.history.thread import Checkpoint, Graph, Thread, Tree, Version
+from langgraph_filesystem.history.thread import Checkpoint, Graph, Thread, Tree, Version, author_of
 from langgraph_filesystem.state.backends.text_files import is_text
 from langgraph_filesystem.state.files import digest_of, file_bytes
 from langgraph_filesystem.state.paths import is_within
@@ -30,7 +30,7 @@ class Change:
     checkpoint: str
     """The id of the checkpoint that has it first."""
     node: str
-    """The node that made it, or where it came from: `input`, `update` or `fork`."""
+    """The node that made it, or else `input`, `update`, `fork`, `undo`, `discard` or `apply`."""
     call: str | None
     """The id of the tool call that made it."""
     path: str
@@ -129,9 +129,11 @@ async def _change(
     state: StateSnapshot, before: Tree, newer: StateSnapshot, after: Tree, path: str
 ) -> Change | None:
     node, call = _author(state, newer, path)
+    if node == "apply" and not after.has(path):
+        return None  # it is below now, so the same is at this path as before
     old, new = await _old(state, before, after, path), await after.version(path)
     if old is not None and old == new:
-        return None  # it was applied, so it is the same file as before
+        return None
     added, removed = line_counts(path, old, new)
     kind: Any = "added" if old is None else "deleted" if new is None else "changed"
     entry = after.entries.get(path)
@@ -148,23 +150,24 @@ async def _old(state: StateSnapshot, before: Tree, after: Tree, path: str) -> Ve
 
     What lies below an overlay may be different now: then it counts only what the checkpoints have.
     """
-    if path in before.files or path in before.entries:
+    if before.has(path):
         return await before.version(path)
     for task in state.tasks:
         write = _written(task.result, "files").get(path)
         if isinstance(write, dict) and "base" in write:
             return Version("file", file_bytes(write["base"]))
     entry = after.entries.get(path)
-    base = None if entry is None else entry.get("base")
+    if entry is not None and "base" not in entry:
+        return None
     found = await before.version(path)
-    if found is None or found.kind != "file" or found == await after.version(path):
+    if entry is None or found is None or found.kind != "file":
         return found
-    return found if digest_of(found.content) == base else None
+    return found if digest_of(found.content) == entry["base"] else None
 
 
 def _author(state: StateSnapshot, newer: StateSnapshot, path: str) -> tuple[str, str | None]:
     """Return the node that changed a path, and its call."""
-    source = str((newer.metadata or {}).get("source", ""))
+    source = author_of(newer) or str((newer.metadata or {}).get("source", ""))
     for task in state.tasks if source == "loop" else ():
         for channel in ("files", "overlay"):
             write = _written(task.result, channel)

@@ -4,9 +4,9 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.types import Overwrite
+from langgraph.types import Overwrite, StateSnapshot
 
-from langgraph_filesystem.history.thread import Checkpoint, Graph, Thread, Tree
+from langgraph_filesystem.history.thread import Checkpoint, Graph, Thread, Tree, author_of
 from langgraph_filesystem.state.paths import is_within
 
 __all__ = ("discarded", "selected", "undone")
@@ -25,8 +25,9 @@ async def undone(
     """Take back the last changes of files, and return the paths that are different now.
 
     A step is a superstep that changed files. The result is a new checkpoint, so an `undo` is a step
-    as well: another one takes it back. Messages stay as they are; an agent that wants to change a
-    file again has to read it first.
+    as well: another one takes it back. Changes that were applied are no longer in the thread: they
+    are passed over. Messages stay as they are; an agent that wants to change a file again has to
+    read it first.
 
     Args:
         graph: The graph of the thread.
@@ -53,7 +54,7 @@ async def undone(
     entries = {path: entry for path, entry in now.entries.items() if not chosen(path)}
     entries |= {path: entry for path, entry in target.entries.items() if chosen(path)}
     if changed:
-        await thread.update({"files": files, "overlay": Overwrite(entries)})
+        await thread.update({"files": files, "overlay": Overwrite(entries)}, "undo")
     return changed
 
 
@@ -81,7 +82,7 @@ async def discarded(
     dropped = [path for path in now.waiting() if chosen(path)]
     if dropped:
         none = dict.fromkeys(dropped)
-        await thread.update({"files": none, "overlay": none})
+        await thread.update({"files": none, "overlay": none}, "discard")
     return dropped
 
 
@@ -95,15 +96,21 @@ def selected(tree: Tree, paths: Collection[str] | None) -> Callable[[str], bool]
 
 async def _steps_back(thread: Thread, steps: int, chosen: Callable[[str], bool]) -> Tree:
     """Return the files before the last steps that changed some; those at the start at most."""
-    newer: Tree | None = None
+    applied: dict[str, Tree] = {}
+    """Paths that were applied, each with the files of the thread after that."""
+    newer: tuple[StateSnapshot, Tree] | None = None
     async for state in thread.states():
         if newer is not None and (state.metadata or {}).get("step", 0) < 0:
             break  # what the thread was given is not a change
         tree = thread.tree(state)
-        if newer is not None and any(chosen(path) for path in newer.differing(tree)):
-            steps -= 1
-        newer = tree
+        if newer is not None:
+            changed = {p for p in newer[1].differing(tree) if chosen(p) and p not in applied}
+            if author_of(newer[0]) == "apply":
+                applied |= dict.fromkeys(changed, newer[1])
+            elif changed:
+                steps -= 1
+        newer = state, tree
         if steps == 0:
             break
     assert newer is not None
-    return newer
+    return newer[1].replaced(applied)

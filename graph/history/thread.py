@@ -19,7 +19,7 @@ from langgraph_filesystem.state.paths import ancestors, is_within, normalize_pat
 from langgraph_filesystem.state.workspace.layer import LOWER, Layer
 from langgraph_filesystem.state.workspace.mounts import Mount, Mounts
 
-__all__ = ("Graph", "Thread", "Tree", "Version")
+__all__ = ("Graph", "Thread", "Tree", "Version", "author_of")
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 Checkpoint = str | RunnableConfig | StateSnapshot
@@ -80,8 +80,8 @@ class Thread:
                 wanted = state.parent_config
                 yield state
 
-    async def update(self, values: Mapping[str, Any]) -> None:
-        """Write to the channels, in a new checkpoint."""
+    async def update(self, values: Mapping[str, Any], author: str) -> None:
+        """Write to the channels, in a new checkpoint whose metadata names the function."""
         graph = self.graph
         if self._as_node not in graph.nodes:
             raise ValueError(
@@ -89,10 +89,11 @@ class Thread:
                 f"with one of its nodes: {', '.join(sorted(graph.nodes))}."
             )
         was_at_rest = not (await self.state()).tasks
-        await self._write({k: v for k, v in values.items() if k in graph.channels}, self._as_node)
+        known = {k: v for k, v in values.items() if k in graph.channels}
+        await self._write(known, self._as_node, author)
         if was_at_rest and (await self.state()).next:
             # An edge leads on from that node, such as to `respond`.
-            await self._write(None, END)
+            await self._write(None, END, author)
 
     def tree(self, state: StateSnapshot) -> "Tree":
         """Return the files of a state."""
@@ -139,11 +140,10 @@ class Thread:
         is_overlaid = mounts.locate(CONFLICTS).overlay is not None
         return mounts.with_conflicts if is_overlaid else mounts
 
-    async def _write(self, values: Mapping[str, Any] | None, node: str) -> None:
+    async def _write(self, values: Mapping[str, Any] | None, node: str, author: str) -> None:
         graph = self.graph
-        written = await call_either(
-            graph.update_state, graph.aupdate_state, self.config, values, node
-        )
+        config: RunnableConfig = {**self.config, "metadata": {_AUTHOR: author}}
+        written = await call_either(graph.update_state, graph.aupdate_state, config, values, node)
         if "checkpoint_id" in self.config["configurable"]:
             self.config = written  # the tip of a branch
 
@@ -175,9 +175,21 @@ class Tree:
         """The `overlay` channel."""
         return self.thread.overlay or {}
 
+    def has(self, path: str) -> bool:
+        """Say whether a path has a file or an entry of its own."""
+        return path in self.files or path in self.entries
+
     def differing(self, other: "Tree") -> set[str]:
         """Return the paths at which the channels of two checkpoints differ."""
         return {*_differing(self.files, other.files), *_differing(self.entries, other.entries)}
+
+    def replaced(self, others: Mapping[str, "Tree"]) -> "Tree":
+        """Return these files with what other checkpoints have at some paths."""
+        files = {path: file for path, file in self.files.items() if path not in others}
+        entries = {path: entry for path, entry in self.entries.items() if path not in others}
+        files |= {p: tree.files[p] for p, tree in others.items() if p in tree.files}
+        entries |= {p: tree.entries[p] for p, tree in others.items() if p in tree.entries}
+        return Tree(ThreadFiles(files, entries), self._mounts, self._runtime)
 
     def waiting(self) -> list[str]:
         """Return the paths of changes that wait in overlays."""
@@ -230,17 +242,23 @@ class Tree:
         """Return the paths, each with the change above it that covers it."""
         return [
             next(
-                (above for above in [*ancestors(path)][::-1] if self._is_changed(above)),
+                (above for above in [*ancestors(path)][::-1] if self.has(above)),
                 path,
             )
             for path in map(normalize_path, paths)
         ]
 
-    def _is_changed(self, path: str) -> bool:
-        return path in self.files or path in self.entries
-
 
 _PLACE = ("thread_id", "checkpoint_ns")
+_AUTHOR = "langgraph_filesystem"
+"""The key in the metadata of a checkpoint."""
+
+
+def author_of(state: StateSnapshot) -> str | None:
+    """Return which function of `history` made a checkpoint: `undo`, `discard` or `apply`."""
+    metadata: Any = state.metadata or {}
+    found: str | None = metadata.get(_AUTHOR)
+    return found
 
 
 def _id_of(config: RunnableConfig | None) -> str | None:

@@ -165,6 +165,43 @@ async def test_discarded_changes_can_be_brought_back(thread: Historian) -> None:
     assert await thread.changed() == {"/a": "1", "/repo/src/a.py": "one\n2\nthree\n"}
 
 
+async def test_what_was_applied_is_listed_but_not_undone(thread: Historian) -> None:
+    await thread.do(writes("/repo/new", "1\n"), writes("/repo/raw", "text\n"), writes("/a", "1"))
+    await thread.do(edits("/repo/src/a.py", "two", "2"), edits("/repo/src/b.py", "b", "B"))
+    before = await thread.call("changes")
+    assert [(one.path, one.kind) for one in before] == [
+        *(("/a", "added"), ("/repo/new", "added"), ("/repo/raw", "changed")),
+        *(("/repo/src/a.py", "changed"), ("/repo/src/b.py", "changed")),
+    ]
+    applied = await thread.call("apply", paths=["/repo/new", "/repo/raw", "/repo/src/a.py"])
+    assert applied.applied == ["/repo/new", "/repo/raw", "/repo/src/a.py"]
+    after = await thread.call("changes")
+    assert [(one.step, one.call, one.path, one.kind) for one in after] == [
+        (one.step, one.call, one.path, one.kind) for one in before
+    ]
+    await thread.do(edits("/repo/src/a.py", "2", "3"))
+    assert await thread.call("undo", 2) == ["/repo/src/a.py", "/repo/src/b.py"]
+    assert (await thread.values())["overlay"] == {}
+    assert (thread.lower / "src/a.py").read_text() == "one\n2\nthree\n"
+    assert await thread.call("undo", 100) == ["/a"]
+    authors = [one.node for one in (await thread.call("changes"))[len(after) :]]
+    assert authors == ["edit_file", "undo", "undo", "undo"]
+
+
+async def test_what_is_applied_between_steps_is_passed_over(thread: Historian) -> None:
+    await thread.do(writes("/repo/new", "1\n"))
+    await thread.call("apply")
+    assert await thread.call("undo") == []
+    await thread.do(edits("/repo/new", "1", "2"))
+    await thread.call("discard")
+    assert [one.node for one in await thread.call("changes")] == [
+        *("write_file", "edit_file", "discard")
+    ]
+    assert await thread.call("undo", 2) == []  # as it is after the edit and the discard
+    assert await thread.call("undo") == ["/repo/new"]
+    assert await thread.changed() == {"/repo/new": "2\n"}
+
+
 async def test_after_an_undo_the_agent_has_to_read_a_file_again(thread: Historian) -> None:
     strict = obedient(
         {"/repo": OverlayBackend(FilesystemBackend(thread.lower))},
