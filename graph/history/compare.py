@@ -131,8 +131,10 @@ async def _change(
     node, call = _author(state, newer, path)
     if node == "apply" and not after.has(path):
         return None  # it is below now, so the same is at this path as before
-    old, new = await _old(state, before, after, path), await after.version(path)
-    if old is not None and old == new:
+    is_restored = author_of(newer) is not None
+    old = await (before.version(path) if is_restored else _old(state, before, after, path))
+    new = await after.version(path)
+    if old == new and (is_restored or old is not None):
         return None
     added, removed = line_counts(path, old, new)
     kind: Any = "added" if old is None else "deleted" if new is None else "changed"

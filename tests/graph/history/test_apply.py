@@ -195,11 +195,14 @@ def test_the_best_of_two_branches_is_applied(repository: Repository) -> None:
     assert "it was created below as well" in str(repository.apply(tips[1]))
 
 
-def test_after_an_apply_an_undo_keeps_what_was_written(repository: Repository) -> None:
+def test_an_undo_to_a_checkpoint_before_an_apply_keeps_what_was_written(
+    repository: Repository,
+) -> None:
     path = repository.write("a", "one\n")
     repository.do(edits("/a", "one", "1"))
+    before = repository.agent.get_state(THREAD)
     repository.apply()
-    assert history.undo(repository.agent, THREAD) == ["/a"]
+    assert history.undo(repository.agent, THREAD, to=before) == ["/a"]
     assert history.diff(repository.agent, THREAD) == ""
     assert repository.apply().applied == ["/a"]
     assert path.read_text() == "1\n"
