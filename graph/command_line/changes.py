@@ -9,8 +9,8 @@ from langgraph_filesystem import history
 from langgraph_filesystem.command_line.failure import CONFLICTS, ERROR, OK, Failure
 from langgraph_filesystem.command_line.screen import Screen, print_json
 from langgraph_filesystem.command_line.session import Graph, Record, open_thread, virtual_path
-from langgraph_filesystem.history.compare import line_counts, unified
-from langgraph_filesystem.history.thread import Thread, Version
+from langgraph_filesystem.history.compare import line_counts, unified, versions
+from langgraph_filesystem.history.thread import Thread, Tree, Version
 from langgraph_filesystem.nodes.answers import counted
 from langgraph_filesystem.state.io import run_sync
 from langgraph_filesystem.state.paths import is_within
@@ -19,6 +19,7 @@ __all__ = (
     "FileChange",
     "Where",
     "apply",
+    "changed_versions",
     "checkpoint_of",
     "diff",
     "discard",
@@ -70,7 +71,9 @@ def status(where: Where) -> int:
     return OK
 
 
-def summarize(screen: Screen, record: Record, changes: Sequence[FileChange]) -> None:
+def summarize(
+    screen: Screen, record: Record, changes: Sequence[FileChange], limit: int | None = None
+) -> None:
     """Print the changed files, and what can be done with them."""
     if record.direct:
         screen.say(f"Changes were written to {record.directory} at once.", "dim")
@@ -80,8 +83,10 @@ def summarize(screen: Screen, record: Record, changes: Sequence[FileChange]) -> 
         return
     files = counted(len(changes), "changed file")
     screen.say(f"{files} in thread {record.thread}, not on disk yet:", "bold")
-    for change in changes:
+    for change in changes[:limit]:
         screen.change(*change)
+    if limit is not None and len(changes) > limit:
+        screen.say(f"  and {len(changes) - limit:,} more: lgfs status", "dim")
     screen.say(
         "See them: lgfs diff. Undo a step: lgfs undo. Write them to disk: lgfs apply.", "dim"
     )
@@ -218,10 +223,16 @@ def waiting_versions(
     if graph.get_state(record.config).created_at is None:
         return  # the first run was stopped before it began
     tree = thread.tree(run_sync(thread.state()))
-    for path in tree.waiting():
-        old, new = run_sync(tree.below(path)), run_sync(tree.version(path))
-        if old != new:
-            yield path, old, new
+    yield from changed_versions(tree.without_changes(), tree)
+
+
+def changed_versions(before: Tree, after: Tree) -> list[tuple[str, Version | None, Version | None]]:
+    """Return each path that looks different, with both versions."""
+
+    async def listed() -> list[tuple[str, Version | None, Version | None]]:
+        return [one async for one in versions(before, after)]
+
+    return run_sync(listed())
 
 
 def checkpoint_of(graph: Graph, record: Record, given: str) -> str:

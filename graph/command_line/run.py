@@ -31,6 +31,8 @@ __all__ = ("chat", "run")
 
 _MODES: Any = ["tasks", "updates", "custom"]
 _ENDINGS = {OK: "done", ERROR: "error", WAITING: "waiting", INTERRUPTED: "interrupted"}
+_SHOWN_CHANGES = 30
+"""Changed files that are listed at the end; `lgfs status` lists all."""
 _HELP = """\
 Type a task, and end a line with \\ to go on in the next one. Ctrl-C stops a step, Ctrl-D ends.
 /status  /diff  /log  /undo  /apply  /discard   as `lgfs` has them
@@ -130,7 +132,7 @@ class _Conversation:
             rows = [change._asdict() for change in changes]
             print_json({"event": "end", "status": _ENDINGS[code], "changes": rows})
         else:
-            summarize(self._screen, self._record, changes)
+            summarize(self._screen, self._record, changes, _SHOWN_CHANGES)
 
     async def _stream(self, given: Any) -> list[Interrupt]:
         """Run the graph, tell what happens, and return what waits for a person."""

@@ -15,7 +15,12 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage
 
-from langgraph_filesystem.command_line.changes import Where, checkpoint_of, shown_path
+from langgraph_filesystem.command_line.changes import (
+    Where,
+    changed_versions,
+    checkpoint_of,
+    shown_path,
+)
 from langgraph_filesystem.command_line.database import open_database
 from langgraph_filesystem.command_line.failure import OK, Failure
 from langgraph_filesystem.command_line.screen import Screen, print_json
@@ -121,11 +126,7 @@ def compare(where: Where, first: str, second: str) -> int:
         open_thread(where.database, where.root, second) as (two, other),
     ):
         (_, before), (_, after) = _opened(one, record), _opened(two, other)
-        paths = sorted({*before.waiting(), *after.waiting()})
-        text = "".join(
-            unified(path, run_sync(before.version(path)), run_sync(after.version(path)))
-            for path in paths
-        )
+        text = "".join(unified(*change) for change in changed_versions(before, after))
     if where.as_json:
         print_json({"from": first, "to": second, "diff": text})
     elif text:
@@ -145,8 +146,8 @@ def export(where: Where, target: str) -> int:
             raise Failure(f"{target} is inside of {record.directory}: choose another directory.")
         _, files = _opened(graph, record)
         shutil.copytree(record.directory, place, symlinks=True, dirs_exist_ok=True)
-        for path in files.waiting():
-            _write(place / path.removeprefix("/"), run_sync(files.version(path)))
+        for path, _, version in changed_versions(files.without_changes(), files):
+            _write(place / path.removeprefix("/"), version)
     if where.as_json:
         print_json({"path": str(place.resolve())})
     else:

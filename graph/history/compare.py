@@ -1,7 +1,7 @@
 """What differs between two checkpoints, and what each step of a thread changed."""
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from langgraph_filesystem.state.paths import is_within
 from langgraph_filesystem.state.text import escaped
 from langgraph_filesystem.state.workspace.layer import LOWER
 
-__all__ = ("Change", "Changes", "compared", "line_counts", "listed", "unified")
+__all__ = ("Change", "Changes", "compared", "line_counts", "listed", "unified", "versions")
 
 _NOTHING = "/dev/null"
 _NO_NEWLINE = "\n\\ No newline at end of file\n"
@@ -63,8 +63,8 @@ async def compared(
 ) -> str:
     """Return the difference between two checkpoints as a unified diff; empty if there is none.
 
-    `patch -p1` and `git apply` understand it, except for directories that were deleted as a whole:
-    each is one line.
+    It has the form of git, so `git apply` understands it: modes, links and odd names too. It does
+    not have the content of binary files, and tells empty directories in a line of its own.
 
     Args:
         graph: The graph of the thread.
@@ -78,11 +78,7 @@ async def compared(
     thread.check_paths(None)
     after = thread.tree(await thread.state(b))
     before = await _start(thread) if a is None else thread.tree(await thread.state(a))
-    texts = [
-        unified(path, await before.version(path), await after.version(path))
-        for path in _shown(before.differing(after))
-    ]
-    return "".join(texts)
+    return "".join([unified(*one) async for one in versions(before, after)])
 
 
 async def listed(graph: Graph, config: RunnableConfig, *, context: Any = None) -> Changes:
@@ -107,6 +103,19 @@ async def listed(graph: Graph, config: RunnableConfig, *, context: Any = None) -
     return Changes(change for step in reversed(found) for change in step)
 
 
+async def versions(
+    before: Tree, after: Tree
+) -> AsyncIterator[tuple[str, Version | None, Version | None]]:
+    """Yield each path that looks different in two checkpoints, with both versions.
+
+    Of a directory that was deleted or replaced these are all files in it.
+    """
+    for path in _shown(await before.differing_files(after)):
+        old, new = await before.version(path), await after.version(path)
+        if old != new:
+            yield path, old, new
+
+
 def _shown(paths: Iterable[str]) -> list[str]:
     """Return the paths, sorted, without those of files below an overlay that are in the state."""
     return sorted(path for path in paths if not is_within(path, LOWER))
@@ -118,11 +127,7 @@ async def _start(thread: Thread) -> Tree:
     async for state in thread.states():
         if (state.metadata or {}).get("step", 0) >= 0:
             first = state
-    tree = thread.tree(first or await thread.state())
-    for path in tree.waiting():
-        tree.thread.change({path: None})
-        tree.thread.change_overlay({path: None})
-    return tree
+    return thread.tree(first or await thread.state()).without_changes()
 
 
 async def _change(
@@ -134,11 +139,13 @@ async def _change(
     is_restored = author_of(newer) is not None
     old = await (before.version(path) if is_restored else _old(state, before, after, path))
     new = await after.version(path)
-    if old == new and (is_restored or old is not None):
+    entry = after.entries.get(path)
+    # A directory in the place of another one hides what is in that.
+    is_replaced = _kind(new) == "directory" and "base" in (entry or before.entries.get(path) or {})
+    if old == new and (is_restored or old is not None) and not is_replaced:
         return None
     added, removed = line_counts(path, old, new)
     kind: Any = "added" if old is None else "deleted" if new is None else "changed"
-    entry = after.entries.get(path)
     if kind == "added" and (new is None or (entry is not None and "base" in entry)):
         # What was below has changed since, so nobody knows its lines any more.
         kind = "deleted" if new is None else "changed"
@@ -193,7 +200,7 @@ def _written(result: Any, channel: str) -> dict[str, Any]:
     return written if isinstance(written, dict) else {}
 
 
-# Unified diffs
+# Unified diffs, as git writes them
 
 
 def unified(path: str, old: Version | None, new: Version | None) -> str:
@@ -204,23 +211,32 @@ def unified(path: str, old: Version | None, new: Version | None) -> str:
         parts = [_directory(path, "deleted", old), _directory(path, "new", new)]
         files = [None if one is None or one.kind == "directory" else one for one in (old, new)]
         return "".join(parts) + (unified(path, *files) if any(files) else "")
-    modes = _modes(old, new)
-    if _content(old) == _content(new) and old and new and old.kind == new.kind:
-        return f"diff a{escaped(path)} b{escaped(path)}\n{modes}" if modes else ""
-    names = f"a{escaped(path)}" if old else _NOTHING, f"b{escaped(path)}" if new else _NOTHING
+    if old is not None and new is not None and old.kind != new.kind:
+        return unified(path, old, None) + unified(path, None, new)
+    before, after = _quoted(f"a{path}"), _quoted(f"b{path}")
+    head = f"diff --git {before} {after}\n{_modes(old, new)}"
+    if _content(old) == _content(new):
+        return head
+    names = before if old else _NOTHING, after if new else _NOTHING
     if not (is_text(_content(old)) and is_text(_content(new))):
-        return f"{modes}Binary files {names[0]} and {names[1]} differ\n"
+        return f"{head}Binary files {names[0]} and {names[1]} differ\n"
+    # Names with spaces end in a tab, or `patch` would cut them.
+    names = names[0] + "\t" * (" " in names[0]), names[1] + "\t" * (" " in names[1])
     lines = difflib.unified_diff(_lines(old), _lines(new), *names)
-    text = "".join(line if line.endswith("\n") else line + _NO_NEWLINE for line in lines)
-    # Two empty files, or a link and a file with its target as content.
-    return modes + (text or f"--- {names[0]}\n+++ {names[1]}\n")
+    return head + "".join(line if line.endswith("\n") else line + _NO_NEWLINE for line in lines)
 
 
 def line_counts(path: str, old: Version | None, new: Version | None) -> tuple[int, int]:
     """Return how many lines were added and removed."""
-    lines = unified(path, old, new).split("\n")
-    body = [line for line in lines if not line.startswith(("--- ", "+++ "))]
-    return sum(line[:1] == "+" for line in body), sum(line[:1] == "-" for line in body)
+    added = removed = 0
+    is_body = False
+    for line in unified(path, old, new).split("\n"):
+        if line.startswith(("diff ", "@@ ")):
+            is_body = line.startswith("@@ ")
+        elif is_body:
+            added += line.startswith("+")
+            removed += line.startswith("-")
+    return added, removed
 
 
 def _kind(version: Version | None) -> str:
@@ -237,12 +253,26 @@ def _directory(path: str, what: str, version: Version | None) -> str:
 
 
 def _modes(old: Version | None, new: Version | None) -> str:
-    text = ""
-    if _kind(old) != _kind(new) and "link" in (_kind(old), _kind(new)):
-        text = f"{_kind(old) or 'nothing'} becomes {_kind(new) or 'nothing'}\n"
-    if new is not None and new.mode is not None and (old is None or old.mode != new.mode):
-        text += f"new mode {new.mode:o}\n"
-    return text
+    if old is None or new is None:
+        return f"{'new' if new else 'deleted'} file mode {_mode(new or old)}\n"
+    if _mode(old) == _mode(new):
+        return ""
+    return f"old mode {_mode(old)}\nnew mode {_mode(new)}\n"
+
+
+def _mode(version: Version | None) -> str:
+    if version is not None and version.kind == "link":
+        return "120000"
+    return f"100{0o644 if version is None or version.mode is None else version.mode:o}"
+
+
+def _quoted(name: str) -> str:
+    """Return a name as git writes it: in quotes, if it has characters that could mislead."""
+    if escaped(name) == name and not {'"', "\\"} & {*name}:
+        return name
+    codes = name.encode(errors="surrogateescape")
+    plain = (chr(c) if 32 <= c < 127 and chr(c) not in '"\\' else f"\\{c:03o}" for c in codes)
+    return f'"{"".join(plain)}"'
 
 
 def _lines(version: Version | None) -> Sequence[str]:

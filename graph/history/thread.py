@@ -26,6 +26,12 @@ Checkpoint = str | RunnableConfig | StateSnapshot
 """A checkpoint: its id, its config, or a state of the thread."""
 
 
+_UNREADABLE = b"\0"
+"""Stands for the content of a file below that is large, or can't be read."""
+_LARGE = 10 << 20
+"""Bytes."""
+
+
 class Version(NamedTuple):
     """What is at a path at one time."""
 
@@ -183,6 +189,22 @@ class Tree:
         """Return the paths at which the channels of two checkpoints differ."""
         return {*_differing(self.files, other.files), *_differing(self.entries, other.entries)}
 
+    async def differing_files(self, other: "Tree") -> set[str]:
+        """Return the same with all that is below a directory that one of them hides."""
+        paths = self.differing(other)
+        for path in [*paths]:
+            mount = self._mounts.locate(path)
+            if mount.overlay is not None and (path in self.entries or path in other.entries):
+                found = await self.lower(mount).entries(mount.inner(path))
+                paths |= {mount.outer(one.path) for one in found}
+        return paths
+
+    def without_changes(self) -> "Tree":
+        """Return the files without the changes that wait in overlays."""
+        waiting = {*self.waiting()}
+        files = {path: file for path, file in self.files.items() if path not in waiting}
+        return Tree(ThreadFiles(files, {}), self._mounts, self._runtime)
+
     def replaced(self, others: Mapping[str, "Tree"]) -> "Tree":
         """Return these files with what other checkpoints have at some paths."""
         files = {path: file for path, file in self.files.items() if path not in others}
@@ -216,15 +238,18 @@ class Tree:
         """Return what is at a path; `None` where nothing is."""
         mount = self._mounts.locate(path)
         file, entry = self.files.get(path), self.entries.get(path)
-        if file is not None:
-            return Version("file", file_bytes(file), None if entry is None else entry.get("mode"))
+        if file is not None and mount.overlay is None:
+            return Version("file", file_bytes(file))
         if mount.overlay is None:
             return None
+        if file is not None:
+            return Version("file", file_bytes(file), await self._mode(mount, path))
         if entry is not None and entry["kind"] != "deleted":
             return Version(entry["kind"], entry.get("target", "").encode(), entry.get("mode"))
-        inner = mount.inner(path)
-        if self.layer(mount).hides(inner):
-            return None
+        layer, inner = self.layer(mount), mount.inner(path)
+        if layer.hides(inner):
+            # A directory that was deleted is there again if something was written to it.
+            return Version("directory") if layer.kind(inner) == "directory" else None
         return await self.below(path)
 
     async def below(self, path: str) -> Version | None:
@@ -234,9 +259,19 @@ class Tree:
         for found in await lower.entries(inner, below=False):
             if found.kind != "file":
                 return Version(found.kind, (found.target or "").encode(errors="surrogateescape"))
-            [content] = await lower.fetch([inner])
-            return None if isinstance(content, FilesystemError) else Version("file", content)
+            [content] = await lower.fetch([inner]) if found.size <= _LARGE else [_UNREADABLE]
+            if isinstance(content, FilesystemError):
+                content = _UNREADABLE
+            return Version("file", content, found.mode)
         return None
+
+    async def _mode(self, mount: Mount, path: str) -> int | None:
+        """Return the mode of a file of the thread: its own, or that of the file below."""
+        entry = self.entries.get(path)
+        if entry is not None and "mode" in entry:
+            return entry["mode"]
+        below = await self.lower(mount).entries(mount.inner(path), below=False)
+        return next((one.mode for one in below if one.kind == "file"), None)
 
     def covering(self, paths: Iterable[str]) -> list[str]:
         """Return the paths, each with the change above it that covers it."""

@@ -1,15 +1,26 @@
 """What a thread changed can be listed, compared and taken back."""
 
+import shutil
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 
-from langgraph_filesystem import FilesystemBackend, OverlayBackend, StateBackend, history
+from langgraph_filesystem import (
+    FilesystemBackend,
+    OverlayBackend,
+    SandboxBackend,
+    StateBackend,
+    history,
+)
 from tests.databases import aopen_database, open_database
 from tests.graph.history.obedient import deletes, edits, moves, obedient, told, writes
 from tests.graph.runs import THREAD, contents
+from tests.scripted import call
+from tests.state.workspace.random_trees import tree_of
 
 
 class Historian:
@@ -95,11 +106,16 @@ async def test_the_diff_shows_all_that_the_thread_changed(thread: Historian) -> 
         writes("/repo/new", "no newline"),
     )
     assert await thread.call("diff") == (
+        "diff --git a/repo/new b/repo/new\nnew file mode 100644\n"
         "--- /dev/null\n+++ b/repo/new\n@@ -0,0 +1 @@\n+no newline\n"
         "\\ No newline at end of file\n"
+        "diff --git a/repo/raw b/repo/raw\ndeleted file mode 100644\n"
         "Binary files a/repo/raw and /dev/null differ\n"
-        "new mode 644\nBinary files /dev/null and b/repo/raw2 differ\n"
+        "diff --git a/repo/raw2 b/repo/raw2\nnew file mode 100644\n"
+        "Binary files /dev/null and b/repo/raw2 differ\n"
+        "diff --git a/repo/src/a.py b/repo/src/a.py\n"
         "--- a/repo/src/a.py\n+++ b/repo/src/a.py\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
+        "diff --git a/repo/src/b.py b/repo/src/b.py\ndeleted file mode 100644\n"
         "--- a/repo/src/b.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-b\n"
     )
 
@@ -107,13 +123,61 @@ async def test_the_diff_shows_all_that_the_thread_changed(thread: Historian) -> 
 async def test_two_checkpoints_are_compared(thread: Historian) -> None:
     await thread.do(writes("/a", "1\n"))
     state = await thread.state()
-    await thread.do(writes("/a", "2\n"), deletes("/repo/src"))
+    await thread.do(writes("/a", "2\n"), deletes("/repo/src/b.py"))
     text = await thread.call("diff", state.config["configurable"]["checkpoint_id"])
-    assert text == ("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\ndeleted directory /repo/src\n")
+    assert text == (
+        "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n"
+        "diff --git a/repo/src/b.py b/repo/src/b.py\ndeleted file mode 100644\n"
+        "--- a/repo/src/b.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-b\n"
+    )
     assert text == await thread.call("diff", state, None)
     assert await thread.call("diff", state, state) == ""
     back = await thread.call("diff", None, state)
-    assert back == "--- /dev/null\n+++ b/a\n@@ -0,0 +1 @@\n+1\n"
+    assert back.endswith("--- /dev/null\n+++ b/a\n@@ -0,0 +1 @@\n+1\n")
+
+
+async def test_the_diff_shows_each_file_of_a_directory_that_is_gone(thread: Historian) -> None:
+    (thread.lower / "src/large").write_bytes(b"x" * 10_500_000)
+    await thread.do(deletes("/repo/src"), writes("/repo/src/a.py", "one\n"))
+    text = await thread.call("diff")
+    assert "@@ -1,3 +1 @@\n one\n-two\n-three\n" in text
+    assert "--- a/repo/src/b.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-b\n" in text
+    assert "Binary files a/repo/src/large and /dev/null differ\n" in text
+    assert "directory" not in text  # there is one at this path still
+
+
+def test_a_directory_that_a_command_replaces_is_a_change(tmp_path: Path) -> None:
+    (tmp_path / "lower/d").mkdir(parents=True)
+    (tmp_path / "lower/d/x").write_text("x\n")
+    agent = obedient({"/": OverlayBackend(SandboxBackend(tmp_path / "lower"))}, InMemorySaver())
+    agent.invoke(told(call("execute", command="rm -r d; mkdir d; echo y >d/y")), THREAD)
+    listed = [(one.path, one.kind) for one in history.changes(agent, THREAD)]
+    assert listed == [("/d", "changed"), ("/d/y", "added")]
+    assert "--- a/d/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n" in history.diff(agent, THREAD)
+
+
+async def test_git_can_apply_a_diff(tmp_path: Path) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.mkdir()
+    (before / "run.sh").write_text("#!/bin/sh\n-- a\n")
+    (before / "a name").write_text("one\ntwo")
+    (before / "old/deep").mkdir(parents=True)
+    (before / "old/deep/x").write_text("x\n")
+    (before / "becomes").write_text("run.sh")
+    shutil.copytree(before, after)
+    agent = obedient({"/": OverlayBackend(SandboxBackend(before))}, InMemorySaver())
+    commands = (
+        "chmod 755 run.sh; sed -i /--/d run.sh; printf 'two\\n' >'a name'; rm -r old; "
+        "ln -sf run.sh becomes; ln -s nowhere link; printf '\\303\\244\\n' >\"$(printf 'b\\t\"')\""
+    )
+    agent.invoke(told(call("execute", command=commands)), THREAD)
+    text = history.diff(agent, THREAD)
+    subprocess.run(["git", "apply", "-"], cwd=after, input=text, text=True, check=True)
+    assert [(one.path, one.added, one.removed) for one in history.changes(agent, THREAD)][-1] == (
+        *("/run.sh", 0, 1),
+    )
+    history.apply(agent, THREAD)
+    assert tree_of(after) == tree_of(before)
 
 
 async def test_an_undo_takes_back_the_last_step_and_is_itself_undone(thread: Historian) -> None:
