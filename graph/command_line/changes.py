@@ -239,10 +239,9 @@ def checkpoint_of(graph: Graph, record: Record, given: str) -> str:
     """Return the id of a checkpoint that is given by its id, or by its step as in `lgfs log`."""
     if not given.isdigit():
         return given
-    for state in graph.get_state_history(record.config):
-        if (state.metadata or {}).get("step") == int(given):
-            found: str = state.config["configurable"]["checkpoint_id"]
-            return found
+    for state in graph.get_state_history(record.config, filter={"step": int(given)}, limit=1):
+        found: str = state.config["configurable"]["checkpoint_id"]
+        return found
     raise Failure(f"Thread {record.thread} has no step {given}: `lgfs log` lists them.")
 
 

@@ -7,9 +7,8 @@ from typing import Any, Literal
 
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.types import StateSnapshot
 
-from langgraph_filesystem.history.thread import Checkpoint, Graph, Thread, Tree, Version, author_of
+from langgraph_filesystem.history.thread import Checkpoint, Graph, Step, Thread, Tree, Version
 from langgraph_filesystem.state.backends.text_files import is_text
 from langgraph_filesystem.state.files import digest_of, file_bytes
 from langgraph_filesystem.state.paths import is_within
@@ -92,14 +91,10 @@ async def listed(graph: Graph, config: RunnableConfig, *, context: Any = None) -
     thread = Thread(graph, config, context)
     thread.check_paths(None)
     found: list[list[Change]] = []
-    newer: tuple[StateSnapshot, Tree] | None = None
-    async for state in thread.states():
-        tree = thread.tree(state)
-        if newer is not None:
-            paths = _shown(tree.differing(newer[1]))
-            changes = [await _change(state, tree, *newer, path) for path in paths]
-            found.append([change for change in changes if change is not None])
-        newer = state, tree
+    async for step in thread.steps():
+        paths = _shown(step.before.differing(step.after))
+        changes = [await _change(step, path) for path in paths]
+        found.append([change for change in changes if change is not None])
     return Changes(change for step in reversed(found) for change in step)
 
 
@@ -123,21 +118,17 @@ def _shown(paths: Iterable[str]) -> list[str]:
 
 async def _start(thread: Thread) -> Tree:
     """Return the files that the thread was given when it started, and no change of an overlay."""
-    first = None
-    async for state in thread.states():
-        if (state.metadata or {}).get("step", 0) >= 0:
-            first = state
-    return thread.tree(first or await thread.state()).without_changes()
+    first = [one.id for one in await thread.checkpoints() if one.metadata.get("step", 0) >= 0]
+    return thread.tree(await thread.state(first[-1] if first else None)).without_changes()
 
 
-async def _change(
-    state: StateSnapshot, before: Tree, newer: StateSnapshot, after: Tree, path: str
-) -> Change | None:
-    node, call = _author(state, newer, path)
+async def _change(step: Step, path: str) -> Change | None:
+    node, call = _author(step, path)
+    before, after = step.before, step.after
     if node == "apply" and not after.has(path):
         return None  # it is below now, so the same is at this path as before
-    is_restored = author_of(newer) is not None
-    old = await (before.version(path) if is_restored else _old(state, before, after, path))
+    is_restored = step.author is not None
+    old = await (before.version(path) if is_restored else _old(step, path))
     new = await after.version(path)
     entry = after.entries.get(path)
     # A directory in the place of another one hides what is in that.
@@ -149,35 +140,35 @@ async def _change(
     if kind == "added" and (new is None or (entry is not None and "base" in entry)):
         # What was below has changed since, so nobody knows its lines any more.
         kind = "deleted" if new is None else "changed"
-    place = newer.config["configurable"]
-    step = (newer.metadata or {}).get("step", 0)
-    return Change(step, place["checkpoint_id"], node, call, path, kind, added, removed)
+    return Change(
+        step.newer.metadata["step"], step.newer.id, node, call, path, kind, added, removed
+    )
 
 
-async def _old(state: StateSnapshot, before: Tree, after: Tree, path: str) -> Version | None:
+async def _old(step: Step, path: str) -> Version | None:
     """Return what was at a path before a step.
 
     What lies below an overlay may be different now: then it counts only what the checkpoints have.
     """
-    if before.has(path):
-        return await before.version(path)
-    for task in state.tasks:
+    if step.before.has(path):
+        return await step.before.version(path)
+    for task in step.older.tasks:
         write = _written(task.result, "files").get(path)
         if isinstance(write, dict) and "base" in write:
             return Version("file", file_bytes(write["base"]))
-    entry = after.entries.get(path)
+    entry = step.after.entries.get(path)
     if entry is not None and "base" not in entry:
         return None
-    found = await before.version(path)
+    found = await step.before.version(path)
     if entry is None or found is None or found.kind != "file":
         return found
     return found if digest_of(found.content) == entry["base"] else None
 
 
-def _author(state: StateSnapshot, newer: StateSnapshot, path: str) -> tuple[str, str | None]:
+def _author(step: Step, path: str) -> tuple[str, str | None]:
     """Return the node that changed a path, and its call."""
-    source = author_of(newer) or str((newer.metadata or {}).get("source", ""))
-    for task in state.tasks if source == "loop" else ():
+    source = step.author or str(step.newer.metadata.get("source", ""))
+    for task in step.older.tasks if source == "loop" else ():
         for channel in ("files", "overlay"):
             write = _written(task.result, channel)
             if path in write:

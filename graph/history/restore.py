@@ -4,9 +4,9 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.types import Overwrite, StateSnapshot
+from langgraph.types import Overwrite
 
-from langgraph_filesystem.history.thread import Checkpoint, Graph, Thread, Tree, author_of
+from langgraph_filesystem.history.thread import Checkpoint, Graph, Thread, Tree
 from langgraph_filesystem.state.paths import is_within
 
 __all__ = ("discarded", "selected", "undone")
@@ -96,21 +96,18 @@ def selected(tree: Tree, paths: Collection[str] | None) -> Callable[[str], bool]
 
 async def _steps_back(thread: Thread, steps: int, chosen: Callable[[str], bool]) -> Tree:
     """Return the files before the last steps that changed some; those at the start at most."""
+    target: Tree | None = None
     applied: dict[str, Tree] = {}
     """Paths that were applied, each with the files of the thread after that."""
-    newer: tuple[StateSnapshot, Tree] | None = None
-    async for state in thread.states():
-        if newer is not None and (state.metadata or {}).get("step", 0) < 0:
+    async for step in thread.steps():
+        if (step.older.metadata or {}).get("step", 0) < 0:
             break  # what the thread was given is not a change
-        tree = thread.tree(state)
-        if newer is not None:
-            changed = {p for p in newer[1].differing(tree) if chosen(p) and p not in applied}
-            if author_of(newer[0]) == "apply":
-                applied |= dict.fromkeys(changed, newer[1])
-            elif changed:
-                steps -= 1
-        newer = state, tree
+        changed = {p for p in step.after.differing(step.before) if chosen(p) and p not in applied}
+        if step.author == "apply":
+            applied |= dict.fromkeys(changed, step.after)
+        elif changed:
+            steps -= 1
+            target = step.before
         if steps == 0:
             break
-    assert newer is not None
-    return newer[1].replaced(applied)
+    return thread.tree(await thread.state()) if target is None else target.replaced(applied)

@@ -1,9 +1,11 @@
 """A thread as history sees it: its checkpoints, its mounts, and the files in each checkpoint."""
 
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.graph import END
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
@@ -19,7 +21,7 @@ from langgraph_filesystem.state.paths import ancestors, is_within, normalize_pat
 from langgraph_filesystem.state.workspace.layer import LOWER, Layer
 from langgraph_filesystem.state.workspace.mounts import Mount, Mounts
 
-__all__ = ("Graph", "Thread", "Tree", "Version", "author_of")
+__all__ = ("Graph", "Step", "Thread", "Tree", "Version")
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 Checkpoint = str | RunnableConfig | StateSnapshot
@@ -67,24 +69,26 @@ class Thread:
             raise ValueError(f"Thread {place['thread_id']!r} has no {named}.")
         return found
 
-    async def states(self) -> AsyncIterator[StateSnapshot]:
-        """Yield the state that the config names and those that led to it, the newest first."""
-        newest = await self.state()
-        yield newest
-        wanted = newest.parent_config
-        whole: RunnableConfig = {
-            "configurable": {k: v for k, v in self.config["configurable"].items() if k in _PLACE}
-        }
-        if is_sync():
-            for state in self.graph.get_state_history(whole, before=newest.config):
-                if _id_of(state.config) == _id_of(wanted):
-                    wanted = state.parent_config
-                    yield state
-            return
-        async for state in self.graph.aget_state_history(whole, before=newest.config):
-            if _id_of(state.config) == _id_of(wanted):
-                wanted = state.parent_config
-                yield state
+    async def checkpoints(self) -> list["Stored"]:
+        """Return the checkpoint that the config names and those that led to it, newest first."""
+        wanted: str | None = _id_of((await self.state()).config)
+        chain = []
+        for one in await self._stored():
+            if one.id == wanted:
+                wanted = one.parent
+                chain.append(one)
+        return chain
+
+    async def steps(self) -> AsyncIterator["Step"]:
+        """Yield each step that wrote files, the newest first."""
+        after = self.tree(await self.state())
+        for newer, older in pairwise(await self.checkpoints()):
+            # To load a state takes a hundred times as long as to list its checkpoint.
+            if newer.versions != older.versions:
+                state = await self.state(older.id)
+                before = self.tree(state)
+                yield Step(newer, after, state, before)
+                after = before
 
     async def update(self, values: Mapping[str, Any], author: str) -> None:
         """Write to the channels, in a new checkpoint whose metadata names the function."""
@@ -100,6 +104,15 @@ class Thread:
         if was_at_rest and (await self.state()).next:
             # An edge leads on from that node, such as to `respond`.
             await self._write(None, END, author)
+
+    async def _stored(self) -> list["Stored"]:
+        """Return all checkpoints of the thread, the newest first."""
+        saver: Any = self.graph.checkpointer
+        place = {k: v for k, v in self.config["configurable"].items() if k in _PLACE}
+        config = {"configurable": {"checkpoint_ns": "", **place}}
+        if is_sync():
+            return [Stored.of(one) for one in saver.list(config)]
+        return [Stored.of(one) async for one in saver.alist(config)]
 
     def tree(self, state: StateSnapshot) -> "Tree":
         """Return the files of a state."""
@@ -160,6 +173,41 @@ class Thread:
             place = {**self.config["configurable"], "checkpoint_id": checkpoint}
             return {"configurable": place}
         return checkpoint
+
+
+class Stored(NamedTuple):
+    """What is known of a checkpoint without loading its state."""
+
+    id: str
+    parent: str | None
+    metadata: Mapping[str, Any]
+    versions: tuple[Any, ...]
+    """They differ if files were written."""
+
+    @classmethod
+    def of(cls, found: CheckpointTuple) -> "Stored":
+        """Return what is needed of a checkpoint, without its writes."""
+        versions = found.checkpoint["channel_versions"]
+        metadata: Any = found.metadata
+        parent = None if found.parent_config is None else _id_of(found.parent_config)
+        written = tuple(versions.get(name) for name in ("files", "overlay"))
+        return cls(found.checkpoint["id"], parent, metadata, written)
+
+
+class Step(NamedTuple):
+    """Two checkpoints, one after the other, between which files were written."""
+
+    newer: Stored
+    after: "Tree"
+    """The files of the newer one."""
+    older: StateSnapshot
+    before: "Tree"
+    """The files of the older one."""
+
+    @property
+    def author(self) -> str | None:
+        """Which function of `history` made it: `undo`, `discard` or `apply`."""
+        return self.newer.metadata.get(_AUTHOR)
 
 
 class Tree:
@@ -289,15 +337,9 @@ _AUTHOR = "langgraph_filesystem"
 """The key in the metadata of a checkpoint."""
 
 
-def author_of(state: StateSnapshot) -> str | None:
-    """Return which function of `history` made a checkpoint: `undo`, `discard` or `apply`."""
-    metadata: Any = state.metadata or {}
-    found: str | None = metadata.get(_AUTHOR)
+def _id_of(config: RunnableConfig) -> str:
+    found: str = config["configurable"]["checkpoint_id"]
     return found
-
-
-def _id_of(config: RunnableConfig | None) -> str | None:
-    return None if config is None else config["configurable"].get("checkpoint_id")
 
 
 def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
