@@ -90,8 +90,10 @@ class GuardedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         config["recursion_limit"] = limit
         if self.checkpointer is False:
             config["configurable"] = {**config.get("configurable", {}), UNSAVED: True}
-        if not isinstance(input, Command) and not _is_inside():
-            config["configurable"] = {**config.get("configurable", {}), NO_REPLY: True}
+        if not _is_inside():
+            # Always set: a config that the stream of an earlier run gave has the mark of that run.
+            has_no_reply = not isinstance(input, Command)
+            config["configurable"] = {**config.get("configurable", {}), NO_REPLY: has_no_reply}
         return config
 
     def _options_of(self, given: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from tests.benchmarks import (
     imports,
     many_files,
     nested_bytes,
+    overlay,
     turns,
 )
 from tests.benchmarks.__main__ import ALL
@@ -71,6 +72,19 @@ def test_disk_measures_each_operation_against_the_limit() -> None:
     assert {row.contestant for row in rows} == {disk.OURS, disk.LIMIT}
     assert all(row.target == 1.5 for row in rows if row.what[:4] == "grep" and row.ratio)
     assert all(row.value >= 0 for row in rows)
+
+
+def test_overlay_sets_each_operation_against_the_directory_itself() -> None:
+    rows = overlay.measure(rounds=0, turns=2, files=40, edits=2, sizes=[2_000])
+
+    timed, stored = rows[:-4], rows[-4:]
+    assert {row.what.partition(",")[0] for row in timed} == {
+        *("edit_file", "ls", "glob", "grep", "read_file")
+    }
+    assert all(row.target == 1.3 for row in timed if row.contestant == overlay.PLAIN)
+    assert [row.contestant for row in stored] == [overlay.OVERLAY, overlay.PLAIN] * 2
+    assert stored[0].ratio == pytest.approx(stored[0].value * 1000 / 2_000)
+    assert [row.target for row in stored] == [None, None, 14.0, None]
 
 
 def test_imports_compares_the_package_and_its_factory() -> None:

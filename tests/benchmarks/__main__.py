@@ -10,6 +10,7 @@ from tests.benchmarks import (
     imports,
     many_files,
     nested_bytes,
+    overlay,
     turns,
 )
 from tests.benchmarks.contestants import peers
@@ -23,6 +24,7 @@ ALL = {
     "edit_bytes": edit_bytes,
     "disk": disk,
     "nested_bytes": nested_bytes,
+    "overlay": overlay,
 }
 
 

@@ -13,7 +13,7 @@ from langgraph_filesystem import create_filesystem_agent
 from tests.benchmarks.bare_loop import create_bare_loop
 from tests.benchmarks.savers import Opener, open_no_saver, open_saver
 
-__all__ = ("BARE", "DEEP", "MIDDLEWARE", "OURS", "Contestant", "peers", "with_savers")
+__all__ = ("BARE", "DEEP", "MIDDLEWARE", "OURS", "Agent", "Contestant", "peers", "with_savers")
 
 Agent = CompiledStateGraph[Any, Any, Any, Any]
 

@@ -13,7 +13,7 @@ from tests.benchmarks.runs import timed_run
 from tests.benchmarks.savers import Opener
 from tests.benchmarks.scripted import Call, call
 
-__all__ = ("measure", "title")
+__all__ = ("Turn", "measure", "scripts", "title")
 
 title = "many_files: milliseconds per turn with 5,000 files of 1 kB in state"
 
@@ -33,7 +33,7 @@ def measure(
     given = many_files(files)
     measures = {
         (f"{operation}, {saver}", contestant): _measure(contestant, opener, given, script)
-        for operation, script in _scripts(list(given), turns).items()
+        for operation, script in scripts(list(given), turns).items()
         for contestant in chosen
         for saver, opener in with_savers().items()
     }
@@ -64,7 +64,7 @@ def _measure(
     return measured
 
 
-def _scripts(paths: Sequence[str], turns: int) -> Mapping[str, list[Turn]]:
+def scripts(paths: Sequence[str], turns: int) -> Mapping[str, list[Turn]]:
     """Return the turns of each operation, spread over the files."""
     asked = [place * len(paths) // turns for place in range(turns)]
     return {

@@ -575,6 +575,15 @@ async def test_a_reply_by_the_id_of_the_interrupt_or_at_its_checkpoint_is_taken(
     assert at.files == {"/b": "y"}
 
 
+async def test_a_reply_at_a_checkpoint_that_a_stream_named_is_taken() -> None:
+    at = desk(write("/a"), interrupt_on=CHANGING)
+    given = {"messages": [HumanMessage("go")]}
+    *_, last = at.graph.stream(given, at.thread, stream_mode="checkpoints")
+    at.thread = last["config"]
+    await at.decide(APPROVE)
+    assert at.files == {"/a": "x"}
+
+
 @MODES
 @pytest.mark.parametrize("node", [None, "router", "review", "evict"])
 async def test_a_state_edit_between_request_and_reply_runs_nothing_by_itself(
