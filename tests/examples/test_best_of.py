@@ -68,7 +68,7 @@ def test_it_runs_without_a_key(tmp_path: Path) -> None:
         "attempt 1  failed  2 changed lines\n"
         "attempt 2  passed  2 changed lines\n"
         "attempt 3  passed  5 changed lines\n\n"
-        "attempt 2 is the best:\n\n--- a/repo/slug.py\n"
+        "attempt 2 is the best:\n\ndiff --git a/repo/slug.py b/repo/slug.py\n"
     )
     assert printed.endswith("\napplied   /repo/slug.py\n")
 
