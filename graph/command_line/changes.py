@@ -255,7 +255,7 @@ def _changes(graph: Graph, record: Record) -> list[FileChange]:
     for path, old, new in waiting_versions(graph, record):
         kind = "added" if old is None else "deleted" if new is None else "changed"
         is_directory = "directory" in (old and old.kind, new and new.kind)
-        counts = (0, 0) if is_directory else line_counts(path, old, new)
+        counts = (0, 0) if is_directory else line_counts(old, new)
         found.append(FileChange(shown_path(path) + "/" * is_directory, kind, *counts))
     return found
 

@@ -19,9 +19,9 @@ import functools
 from collections.abc import Callable, Coroutine
 from typing import Any, ParamSpec, TypeVar
 
-from langgraph_filesystem.history.applying import ApplyResult, Conflict, applied
-from langgraph_filesystem.history.compare import Change, Changes, compared, listed
-from langgraph_filesystem.history.restore import discarded, undone
+from langgraph_filesystem.history import applying, compare, restore
+from langgraph_filesystem.history.applying import ApplyResult, Conflict
+from langgraph_filesystem.history.compare import Change, Changes
 from langgraph_filesystem.state.io import awaiting, run_sync
 
 __all__ = (
@@ -59,11 +59,12 @@ def _twins(
         with awaiting():
             return await work(*args, **options)
 
+    twin.__name__ = twin.__qualname__ = f"a{work.__name__}"
     return sync, twin
 
 
-changes, achanges = _twins(listed)
-diff, adiff = _twins(compared)
-undo, aundo = _twins(undone)
-discard, adiscard = _twins(discarded)
-apply, aapply = _twins(applied)
+changes, achanges = _twins(compare.changes)
+diff, adiff = _twins(compare.diff)
+undo, aundo = _twins(restore.undo)
+discard, adiscard = _twins(restore.discard)
+apply, aapply = _twins(applying.apply)

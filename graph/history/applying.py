@@ -1,12 +1,13 @@
 """Applying what waits in overlays to what lies below them.
 
 First each change is judged: done already, ready, or in conflict, because what is below is not what
-the change was based on. A change by edits is based anew if each edit still fits, and stored so in a
-checkpoint before anything is written. So the thread itself is the journal: a process that is killed
-leaves changes that are done and changes that are ready, and the same call made again goes on.
+the change was based on. If a file below has changed, but all edits of the thread still fit, the
+change is rebased, and stored so in a checkpoint before anything is written. So the thread itself is
+the journal: a process that is killed leaves changes that are done and changes that are ready, and
+the same call made again goes on.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -26,7 +27,7 @@ from langgraph_filesystem.state.text import PathPart, escaped
 from langgraph_filesystem.state.workspace.layer import Layer
 from langgraph_filesystem.state.workspace.mounts import Mount
 
-__all__ = ("ApplyResult", "Conflict", "OnConflict", "applied")
+__all__ = ("ApplyResult", "Conflict", "OnConflict", "apply")
 
 OnConflict: TypeAlias = Literal["report", "force"]
 _ABOVE = "the directory above it is in conflict"
@@ -67,7 +68,7 @@ class ApplyResult:
         return "\n".join(lines) or "Nothing to apply."
 
 
-async def applied(
+async def apply(
     graph: Graph,
     config: RunnableConfig,
     *,
@@ -99,7 +100,7 @@ async def applied(
     chosen = selected(tree, paths)
     result = ApplyResult()
     works = [
-        _Work(tree, mount, [p for p in tree.waiting() if chosen(p)], on_conflict, result)
+        _MountApply(tree, mount, [p for p in tree.waiting() if chosen(p)], on_conflict, result)
         for mount in thread.mounts.overlays
     ]
     for work in works:
@@ -138,7 +139,7 @@ async def _forget(thread: Thread, tree: Tree, known: Tree, paths: Collection[str
         await thread.update(update, "apply")
 
 
-class _Step(NamedTuple):
+class _Write(NamedTuple):
     """A change that is to be written."""
 
     path: str
@@ -150,7 +151,7 @@ class _Step(NamedTuple):
     forced: bool = False
 
 
-class _Work:
+class _MountApply:
     """The changes of one overlay mount."""
 
     def __init__(
@@ -169,7 +170,7 @@ class _Work:
         self._result = result
         outer = [path for path in paths if tree.mount_of(path) is mount]
         self._changes = {mount.inner(path): self._change_at(path) for path in outer}
-        self._steps: list[_Step] = []
+        self._steps: list[_Write] = []
         self._opaque: set[str] = set()
         """Paths at which something is removed first: nothing is below them then."""
         self._left: set[str] = set()
@@ -206,19 +207,19 @@ class _Work:
         # A file that a client wrote to `files` has no entry.
         return self._tree.entries.get(path) or OverlayEntry(kind="file")
 
-    def _order(self, step: _Step) -> tuple[int, str]:
+    def _order(self, step: _Write) -> tuple[int, int, str]:
         is_directory = step.new is not None and step.new.kind == "directory"
         is_deletion = step.new is None and next(self._layer.below(step.path), None) is None
         if is_directory:
-            return 2, f"{1_000_000 - len(step.path):07}{step.path}"  # from the bottom up
-        return (1 if is_deletion else 0), step.path
+            return 2, -len(step.path), step.path  # from the bottom up
+        return (1 if is_deletion else 0), 0, step.path
 
-    async def _judge(self, path: str) -> list[_Step]:
+    async def _judge(self, path: str) -> list[_Write]:
         """Return the steps of a change; none if it is done, or in conflict."""
         change = self._changes[path]
         new, content = self._wanted(path, change)
         if any(above in self._opaque for above in ancestors(path)):
-            return [_Step(path, new, content, None)]
+            return [_Write(path, new, content, None)]
         if any(above in self._left for above in ancestors(path)):
             self._conflict(path, _ABOVE, None)
             return []
@@ -229,17 +230,17 @@ class _Work:
         is_ready = now == base or (now is None and base is not None and base.startswith("tree:"))
         is_kept = not is_ready and new is not None and new.kind == "directory"
         if is_kept and await self._has_only_ours(path):
-            return [_Step(path, new, content, None)]  # its mode is left to be set
+            return [_Write(path, new, content, None)]  # its mode is left to be set
         if not is_ready and (fitted := await self._fitted(path, change, now)) is not None:
             is_ready, content = True, fitted
         if not is_ready and not self._forces:
             self._conflict(path, _reason(change, now), await self._theirs(path, now))
             return []
-        removal = _Step(path, None, b"", now, forced=not is_ready)
+        removal = _Write(path, None, b"", now, forced=not is_ready)
         if now is not None and (new is None or new.kind == "directory"):
             self._opaque.add(path)
-            return [removal] if new is None else [removal, _Step(path, new, b"", None)]
-        return [_Step(path, new, content, now, forced=not is_ready)]
+            return [removal] if new is None else [removal, _Write(path, new, b"", None)]
+        return [_Write(path, new, content, now, forced=not is_ready)]
 
     def _wanted(self, path: str, change: OverlayEntry) -> tuple[Entry | None, bytes]:
         """Return what should be at a path."""
@@ -307,7 +308,7 @@ class _Work:
         self.rebased[self._mount.outer(path)] = ({**file, "content": text}, entry)
         return text.encode()
 
-    async def _carry_out(self, step: _Step) -> None:
+    async def _carry_out(self, step: _Write) -> None:
         before = step.before
         if step.forced and before is not None:
             before = await self._keep_theirs(step.path, before)
@@ -332,11 +333,11 @@ class _Work:
 
     async def _beside(self, path: str, content: str) -> str:
         """Return a path beside another one that is free, or has this content already."""
-        for number in _numbers():
-            beside = f"{path}.theirs{number}"
-            if await self._lower.fingerprint(beside) in (None, content):
-                return beside
-        raise AssertionError  # there is always another number
+        beside, number = f"{path}.theirs", 1
+        while await self._lower.fingerprint(beside) not in (None, content):
+            number += 1
+            beside = f"{path}.theirs-{number}"
+        return beside
 
     async def _at(self, path: str) -> list[Entry]:
         return await self._lower.entries(path, below=False)
@@ -356,11 +357,6 @@ class _Work:
     def _fail(self, path: str, error: FilesystemError) -> None:
         self._left.add(path)
         self._result.failed[self._mount.outer(path)] = str(error.renamed(self._mount.outer))
-
-
-def _numbers() -> Iterator[str]:
-    yield ""
-    yield from (f"-{number}" for number in range(2, 1_000_000))
 
 
 def _reason(change: OverlayEntry, now: str | None) -> str:

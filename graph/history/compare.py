@@ -1,8 +1,8 @@
 """What differs between two checkpoints, and what each step of a thread changed."""
 
-import difflib
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
+from difflib import SequenceMatcher, unified_diff
 from typing import Any, Literal
 
 from langchain_core.messages import ToolMessage
@@ -15,7 +15,7 @@ from langgraph_filesystem.state.paths import is_within
 from langgraph_filesystem.state.text import escaped
 from langgraph_filesystem.state.workspace.layer import LOWER
 
-__all__ = ("Change", "Changes", "compared", "line_counts", "listed", "unified", "versions")
+__all__ = ("Change", "Changes", "changes", "diff", "line_counts", "unified", "versions")
 
 _NOTHING = "/dev/null"
 _NO_NEWLINE = "\n\\ No newline at end of file\n"
@@ -52,7 +52,7 @@ class Changes(list[Change]):
         return "\n".join(map(str, self))
 
 
-async def compared(
+async def diff(
     graph: Graph,
     config: RunnableConfig,
     a: Checkpoint | None = None,
@@ -62,8 +62,8 @@ async def compared(
 ) -> str:
     """Return the difference between two checkpoints as a unified diff; empty if there is none.
 
-    It has the form of git, so `git apply` understands it: modes, links and odd names too. It does
-    not have the content of binary files, and tells empty directories in a line of its own.
+    It has the form of git, so `git apply` understands it: modes, links and odd names too. The
+    content of binary files is left out; a directory that is new or gone has a line of its own.
 
     Args:
         graph: The graph of the thread.
@@ -80,7 +80,7 @@ async def compared(
     return "".join([unified(*one) async for one in versions(before, after)])
 
 
-async def listed(graph: Graph, config: RunnableConfig, *, context: Any = None) -> Changes:
+async def changes(graph: Graph, config: RunnableConfig, *, context: Any = None) -> Changes:
     """Return each change of the thread with its step, node, call, path and lines; oldest first.
 
     Args:
@@ -93,8 +93,8 @@ async def listed(graph: Graph, config: RunnableConfig, *, context: Any = None) -
     found: list[list[Change]] = []
     async for step in thread.steps():
         paths = _shown(step.before.differing(step.after))
-        changes = [await _change(step, path) for path in paths]
-        found.append([change for change in changes if change is not None])
+        made = [await _change(step, path) for path in paths]
+        found.append([change for change in made if change is not None])
     return Changes(change for step in reversed(found) for change in step)
 
 
@@ -112,7 +112,7 @@ async def versions(
 
 
 def _shown(paths: Iterable[str]) -> list[str]:
-    """Return the paths, sorted, without those of files below an overlay that are in the state."""
+    """Return the paths, sorted, without internal ones: those of a lower backend in the state."""
     return sorted(path for path in paths if not is_within(path, LOWER))
 
 
@@ -135,7 +135,7 @@ async def _change(step: Step, path: str) -> Change | None:
     is_replaced = _kind(new) == "directory" and "base" in (entry or before.entries.get(path) or {})
     if old == new and (is_restored or old is not None) and not is_replaced:
         return None
-    added, removed = line_counts(path, old, new)
+    added, removed = line_counts(old, new)
     kind: Any = "added" if old is None else "deleted" if new is None else "changed"
     if kind == "added" and (new is None or (entry is not None and "base" in entry)):
         # What was below has changed since, so nobody knows its lines any more.
@@ -148,7 +148,7 @@ async def _change(step: Step, path: str) -> Change | None:
 async def _old(step: Step, path: str) -> Version | None:
     """Return what was at a path before a step.
 
-    What lies below an overlay may be different now: then it counts only what the checkpoints have.
+    If the lower file has changed since, only what the checkpoints recorded counts.
     """
     if step.before.has(path):
         return await step.before.version(path)
@@ -213,21 +213,17 @@ def unified(path: str, old: Version | None, new: Version | None) -> str:
         return f"{head}Binary files {names[0]} and {names[1]} differ\n"
     # Names with spaces end in a tab, or `patch` would cut them.
     names = names[0] + "\t" * (" " in names[0]), names[1] + "\t" * (" " in names[1])
-    lines = difflib.unified_diff(_lines(old), _lines(new), *names)
+    lines = unified_diff(_lines(old), _lines(new), *names)
     return head + "".join(line if line.endswith("\n") else line + _NO_NEWLINE for line in lines)
 
 
-def line_counts(path: str, old: Version | None, new: Version | None) -> tuple[int, int]:
+def line_counts(old: Version | None, new: Version | None) -> tuple[int, int]:
     """Return how many lines were added and removed."""
-    added = removed = 0
-    is_body = False
-    for line in unified(path, old, new).split("\n"):
-        if line.startswith(("diff ", "@@ ")):
-            is_body = line.startswith("@@ ")
-        elif is_body:
-            added += line.startswith("+")
-            removed += line.startswith("-")
-    return added, removed
+    if not (is_text(_content(old)) and is_text(_content(new))):
+        return 0, 0
+    codes = SequenceMatcher(None, _lines(old), _lines(new)).get_opcodes()
+    changed = [code for code in codes if code[0] != "equal"]
+    return sum(c[4] - c[3] for c in changed), sum(c[2] - c[1] for c in changed)
 
 
 def _kind(version: Version | None) -> str:
@@ -266,12 +262,7 @@ def _quoted(name: str) -> str:
     return f'"{"".join(plain)}"'
 
 
-def _lines(version: Version | None) -> Sequence[str]:
-    return list(_split(_content(version).decode()))
-
-
-def _split(text: str) -> Iterator[str]:
-    """Yield the lines of a text with their ends: only `\\n` ends a line."""
-    while text:
-        line, end, text = text.partition("\n")
-        yield line + end
+def _lines(version: Version | None) -> list[str]:
+    """Return the lines with their ends: only `\\n` ends a line."""
+    *lines, last = _content(version).decode().split("\n")
+    return [f"{line}\n" for line in lines] + [last] * bool(last)

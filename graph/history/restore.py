@@ -9,10 +9,10 @@ from langgraph.types import Overwrite
 from langgraph_filesystem.history.thread import Checkpoint, Graph, Thread, Tree
 from langgraph_filesystem.state.paths import is_within
 
-__all__ = ("discarded", "selected", "undone")
+__all__ = ("discard", "selected", "undo")
 
 
-async def undone(
+async def undo(
     graph: Graph,
     config: RunnableConfig,
     steps: int = 1,
@@ -58,7 +58,7 @@ async def undone(
     return changed
 
 
-async def discarded(
+async def discard(
     graph: Graph,
     config: RunnableConfig,
     paths: Collection[str] | None = None,

@@ -238,7 +238,7 @@ class Tree:
         return {*_differing(self.files, other.files), *_differing(self.entries, other.entries)}
 
     async def differing_files(self, other: "Tree") -> set[str]:
-        """Return the same with all that is below a directory that one of them hides."""
+        """Return the same with every lower file under a directory that one of them hides."""
         paths = self.differing(other)
         for path in [*paths]:
             mount = self._mounts.locate(path)
@@ -322,7 +322,7 @@ class Tree:
         return next((one.mode for one in below if one.kind == "file"), None)
 
     def covering(self, paths: Iterable[str]) -> list[str]:
-        """Return the paths, each with the change above it that covers it."""
+        """Return the paths, each replaced by the topmost directory above it that was changed."""
         return [
             next(
                 (above for above in [*ancestors(path)][::-1] if self.has(above)),
