@@ -1,24 +1,20 @@
 """A run that is killed at any moment goes on: nothing lost, nothing done twice."""
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import forked
 from tests.laws.killed import END, step
 from tests.laws.killed_moments import FILES, MANY
 
 
 def output_of(program: str, *arguments: object) -> Any:
     """Run a program of this package and return what it prints."""
-    command = [sys.executable, "-m", f"tests.laws.{program}", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(forked.output_of(f"tests.laws.{program}", *arguments))
 
 
 # At random moments.

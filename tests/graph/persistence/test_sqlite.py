@@ -1,7 +1,6 @@
 """`open_sqlite`: LangGraph's own saver and store, on a file that many may use at once."""
 
 import asyncio
-import multiprocessing
 import os
 import signal
 import sqlite3
@@ -27,6 +26,7 @@ from langgraph_filesystem.persistence.sqlite import (
     aopen_sqlite,
     open_sqlite,
 )
+from tests import forked
 from tests.graph.runs import THREAD, Runs, agent, contents
 from tests.scripted import call
 
@@ -202,8 +202,6 @@ async def test_the_store_reads_and_writes_beside_a_busy_checkpointer(file: Path)
 
 # Other processes
 
-_SPAWN = multiprocessing.get_context("spawn")
-
 
 def _work(file: Path, name: str, barrier: Any) -> None:
     barrier.wait()
@@ -216,13 +214,8 @@ def _work(file: Path, name: str, barrier: Any) -> None:
 
 def test_processes_may_create_and_fill_one_file_at_once(file: Path) -> None:
     names = ["a", "b", "c"]
-    barrier = _SPAWN.Barrier(len(names))
-    processes = [_SPAWN.Process(target=_work, args=(file, name, barrier)) for name in names]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0] * len(names)
+    barrier = forked.CONTEXT.Barrier(len(names))
+    forked.run_at_once(_work, *((file, name, barrier) for name in names))
     with open_sqlite(file) as (checkpointer, store):
         for name in names:
             state = writer(checkpointer).get_state({"configurable": {"thread_id": name}})
@@ -238,7 +231,7 @@ def _die(file: Path) -> None:
 
 
 def test_a_killed_process_loses_nothing(file: Path) -> None:
-    process = _SPAWN.Process(target=_die, args=(file,))
+    process = forked.CONTEXT.Process(target=_die, args=(file,))
     process.start()
     process.join()
     assert process.exitcode == -signal.SIGKILL
