@@ -13,8 +13,9 @@ import tempfile
 import termios
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.reduction import DupFd
-from typing import Any
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 CONTEXT = multiprocessing.get_context("forkserver")
 _ROOMS = ("command_line.doctor", "command_line.run", "command_line.threads", "persistence.postgres")
 CONTEXT.set_forkserver_preload(
@@ -41,6 +42,18 @@ def output_of(module: str, *args: object, code: int = 0) -> str:
         assert process.exitcode == code
         printed.seek(0)
         return printed.read()
+
+
+def call(function: Callable[..., T], *args: Any) -> T:
+    """Call a function in a process of its own, and return its result."""
+    with CONTEXT.Pool(1) as pool:
+        return pool.apply(_called, (dict(os.environ), function, args))
+
+
+def _called(env: dict[str, str], function: Callable[..., T], args: tuple[Any, ...]) -> T:
+    os.environ.clear()
+    os.environ.update(env)
+    return function(*args)
 
 
 def run_at_once(function: Callable[..., None], *arguments: Sequence[Any]) -> None:

@@ -1,6 +1,5 @@
 """How a thread grows: a turn costs the same however many came before it, and so does loading."""
 
-import os
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -140,12 +139,10 @@ def test_a_turn_costs_the_same_in_a_long_thread(tmp_path: Path) -> None:
 
 def in_new_process(thread: Thread) -> int:
     """Return how many edits of the thread a process finds that knows nothing of it."""
-    with forked.CONTEXT.Pool(1) as pool:
-        return pool.apply(edits_in, [thread.database, os.environ.copy()])
+    return forked.call(edits_in, thread.database)
 
 
-def edits_in(database: Path, env: dict[str, str]) -> int:
-    os.environ.update(env)  # it names the kind of the database
+def edits_in(database: Path) -> int:
     values = Thread(database, files=1, size=1, turns=1).load()
     return sum(file["content"].count("line ") for file in values["files"].values())
 
