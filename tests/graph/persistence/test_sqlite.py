@@ -194,10 +194,16 @@ async def test_the_store_reads_and_writes_beside_a_busy_checkpointer(file: Path)
             for _ in range(200):
                 await checkpointer.aput(place, empty_checkpoint(), {}, {})
 
-        busy = asyncio.create_task(checkpoints())
+        busy, written = asyncio.create_task(checkpoints()), 0
         while not busy.done():
-            await asyncio.gather(store.aget(("n",), "k"), store.aput(("n",), "k", {"v": 1}))
+            written += 1
+            read, _ = await asyncio.gather(
+                store.aget(("n",), f"k{written - 1}"), store.aput(("n",), f"k{written}", {"v": 1})
+            )
+            assert (read is None) == (written == 1)
         await busy
+        assert written > 1
+        assert len([one async for one in checkpointer.alist(place)]) == 200
 
 
 # Other processes
