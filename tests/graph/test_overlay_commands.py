@@ -240,8 +240,20 @@ def random_command(choose: random.Random) -> str:
     return choose.choice(COMMANDS).format(**values)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(6))
 def test_random_commands_do_what_they_do_on_a_real_directory(seed: int, tmp_path: Path) -> None:
+    compare_with_a_real_directory(tmp_path, seed)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(6, 300))
+def test_hundreds_of_commands_do_what_they_do_on_a_real_directory(
+    seed: int, tmp_path: Path
+) -> None:
+    compare_with_a_real_directory(tmp_path, seed)
+
+
+def compare_with_a_real_directory(tmp_path: Path, seed: int) -> None:
     choose = random.Random(seed)
     real, root = tmp_path / "real", tmp_path / "root"
     real.mkdir()
