@@ -138,7 +138,7 @@ async def opened_by(who: str, file: Path) -> AsyncIterator[Runs]:
 async def test_a_thread_goes_to_and_fro(file: Path, owners: tuple[str, str]) -> None:
     before: list[Any] = []
     expected = {}
-    for number, who in enumerate(owners * 3):
+    for number, who in enumerate(owners * 2):
         async with opened_by(who, file) as runs:
             graph = writer(runs.checkpointer, content=str(number), name=f"f{number}")
             assert [state.values for state in await runs.history(graph)] == before
@@ -150,7 +150,7 @@ async def test_a_thread_goes_to_and_fro(file: Path, owners: tuple[str, str]) -> 
             assert len(before) > 10
             assert contents((await runs.state(graph, history[0].config)).values) == expected
     said = [m.text for m in before[0]["messages"] if m.type == "human"]
-    assert said == [f"go {number}" for number in range(6)]
+    assert said == [f"go {number}" for number in range(4)]
 
 
 @pytest.mark.parametrize("owners", [("open_sqlite", "SqliteSaver"), ("SqliteSaver", "open_sqlite")])
