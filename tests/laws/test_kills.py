@@ -58,7 +58,7 @@ def check_commands(outcomes: list[dict[str, Any]], turns: int) -> None:
 
 def test_random_kills_lose_nothing_and_double_nothing(tmp_path: Path, database: str) -> None:
     # On PostgreSQL a life takes three times as long: `make soak` has more of them.
-    kills = 30 if database == "sqlite" else 6
+    kills = 20 if database == "sqlite" else 6
     check_files(killed_at_random(tmp_path, "state", turns=4, kills=kills), 4)
 
 
@@ -97,6 +97,9 @@ def test_three_hundred_random_kills_lose_nothing_and_double_nothing(
 
 
 # At the n-th moment of a change outside the state.
+
+STRIDE = 13
+"""Odd, so that it falls on moments before and after a call in turns."""
 
 IN_STATE = {"/one": "one\n", "/many/a": "a\r\n", "/many/deep/b": "/wA="}
 BEFORE = {path: repr(content) for path, content in FILES.items()}
@@ -193,7 +196,7 @@ def check_case(case: str, directory: Path, stride: int) -> None:
 def test_a_change_outside_the_state_killed_at_some_moments_is_made_once(
     case: str, tmp_path: Path
 ) -> None:
-    check_case(case, tmp_path, stride=8)
+    check_case(case, tmp_path, stride=STRIDE)
 
 
 @pytest.mark.soak
@@ -229,7 +232,7 @@ def check_applied(kind: str, directory: Path, stride: int) -> None:
 
 @pytest.mark.parametrize("kind", ["disk", "store"])
 def test_an_apply_killed_at_some_moments_is_finished_by_the_next(kind: str, tmp_path: Path) -> None:
-    check_applied(kind, tmp_path, stride=16)
+    check_applied(kind, tmp_path, stride=STRIDE)
 
 
 @pytest.mark.soak
