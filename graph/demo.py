@@ -5,11 +5,12 @@ An agent edits files, the changes wait, one step is taken back, and the rest is 
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+
+from langgraph_filesystem.command_line.main import cli
 
 __all__ = ("main",)
 
@@ -29,13 +30,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Copy a directory, by default one of our examples, and run the commands there."""
     given = list(sys.argv[1:] if arguments is None else arguments) or ["examples/coding_agent"]
     with tempfile.TemporaryDirectory(prefix="lgfs-demo-") as place:
-        project = Path(shutil.copytree(given[0], Path(place) / "project"))
-        environment = {**os.environ, "XDG_DATA_HOME": place}
+        project = shutil.copytree(given[0], Path(place) / "project")
+        os.environ["XDG_DATA_HOME"] = place
         for command in _COMMANDS:
             shown = " ".join(f"'{part.strip()}'" if "\n" in part else part for part in command)
             print(f"\n$ lgfs {shown}\n", flush=True)
-            lgfs = [sys.executable, "-m", "langgraph_filesystem", *command]
-            code = subprocess.run(lgfs, cwd=project, env=environment, check=False).returncode
+            options = ["--root", str(project)]
+            code = int(cli.main([*command, *options], "lgfs", standalone_mode=False))
             if code != 0:
                 return code
     print("\nNow in a directory of yours: lgfs run, with a task or typed commands.")

@@ -15,6 +15,8 @@ from langgraph_filesystem.persistence.postgres import aopen_postgres, open_postg
 from langgraph_filesystem.persistence.sqlite import aopen_sqlite, open_sqlite
 
 KINDS = ("sqlite", "postgres")
+BOTH_WAYS = (("invoked", "sqlite"), ("awaited", "postgres"))
+"""For tests of graphs that are the same on each: both kinds, and both ways to run a graph."""
 _CHOICE = "TEST_DATABASE"
 """The variable that says which kind `open_database` opens: children of a test see it too."""
 

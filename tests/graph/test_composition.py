@@ -26,7 +26,7 @@ from langgraph_filesystem import (
     merge_files,
 )
 from langgraph_filesystem.labels import draw_mermaid
-from tests.databases import emptied
+from tests import databases
 from tests.graph.runs import Runs, agent, contents, opened_runs
 from tests.scripted import ScriptedModel, answers, call, says
 from tests.snapshots import assert_snapshot
@@ -34,13 +34,13 @@ from tests.snapshots import assert_snapshot
 GO: Any = {"messages": [HumanMessage("go", id="go")]}
 
 
-@pytest.fixture(params=["invoked", "awaited"])
-async def runs(
-    request: pytest.FixtureRequest, tmp_path: Path, database: str
-) -> AsyncIterator[Runs]:
-    path = emptied(tmp_path / f"{database}.db")
-    async with opened_runs(path, request.param == "awaited") as opened:
-        yield opened
+@pytest.fixture(params=databases.BOTH_WAYS, ids=" on ".join)
+async def runs(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Runs]:
+    how, kind = request.param
+    with databases.choose(kind):
+        path = databases.emptied(tmp_path / f"{kind}.db")
+        async with opened_runs(path, how == "awaited") as opened:
+            yield opened
 
 
 def write(path: str, content: str, **options: Any) -> Any:
@@ -441,7 +441,7 @@ async def test_an_interrupt_inside_reaches_the_parent_and_loses_nothing(
     def graph() -> Any:
         return three_deep(asking) if deep else parent_of(asking)
 
-    path = emptied(tmp_path / "parent.db")
+    path = databases.emptied(tmp_path / "parent.db")
     async with opened_runs(path, awaited) as runs:
         compiled = graph().compile(checkpointer=runs.checkpointer)
         given = {**GO, "files": {"/a": "one two", "/b": "b", "/kept": "k"}}

@@ -10,11 +10,12 @@ EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "coding_agent"
 
 
 def test_the_demo_changes_a_copy_and_leaves_the_project_alone(
-    capfd: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))  # the demo chooses another one
     before = {path: path.read_bytes() for path in EXAMPLE.rglob("*") if path.is_file()}
     assert demo.main([str(EXAMPLE)]) == 0
-    told = capfd.readouterr().out
+    told = capsys.readouterr().out
     assert "D skills/" in told
     assert "undone  skills" in told
     assert "+# A careful coding agent" in told

@@ -9,11 +9,10 @@ import pytest
 
 from langgraph_filesystem import deploy
 from langgraph_filesystem.deploy import AgentContext
-from tests.databases import aopen_database, emptied, open_database
+from tests import databases
+from tests.databases import aopen_database, open_database
 from tests.graph.runs import Runs
 from tests.scripted import answers
-
-pytestmark = pytest.mark.usefixtures("database")
 
 
 class Users:
@@ -52,10 +51,13 @@ async def opened(path: Path, awaited: bool) -> AsyncIterator[Users]:
             yield Users(persistence, awaited)
 
 
-@pytest.fixture(params=["invoked", "awaited"])
+@pytest.fixture(params=databases.BOTH_WAYS, ids=" on ".join)
 async def users(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Users]:
-    async with opened(emptied(tmp_path / "db"), request.param == "awaited") as found:
-        yield found
+    how, kind = request.param
+    with databases.choose(kind):
+        path = databases.emptied(tmp_path / "db")
+        async with opened(path, how == "awaited") as found:
+            yield found
 
 
 async def test_what_a_user_keeps_is_in_all_threads_of_that_user_only(users: Users) -> None:
@@ -127,11 +129,12 @@ async def test_a_memory_that_changed_in_another_thread_must_be_read_again(users:
     assert "two" in read
 
 
+@pytest.mark.usefixtures("database")
 @pytest.mark.parametrize("awaited", [False, True])
 async def test_memories_are_there_when_the_database_is_opened_again(
     tmp_path: Path, awaited: bool
 ) -> None:
-    path = emptied(tmp_path / "db")
+    path = databases.emptied(tmp_path / "db")
     async with opened(path, awaited) as users:
         await users.types("ann", "1", "write_file /memories/a.md kept")
     async with opened(path, not awaited) as users:

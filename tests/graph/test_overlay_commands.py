@@ -6,7 +6,6 @@ import random
 import shutil
 import stat
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from langgraph_filesystem import (
     overlay_support,
     read_only,
 )
+from tests import forked
 from tests.databases import open_database
 from tests.graph.history.obedient import deletes, obedient, told, writes
 from tests.graph.runs import THREAD, Runs, contents, opened_runs
@@ -231,7 +231,7 @@ def random_command(choose: random.Random) -> str:
     place = choose.choice(places)
     values = {
         "p": place,
-        # What `cp` does when it copies a directory into itself depends on the file system.
+        # `cp` copies a directory into itself in the order of inodes, up to the copy.
         "q": choose.choice([one for one in places if not f"{one}/".startswith(f"{place}/")]),
         "f": choose.choice(["x", "y", "a/x", "c/y"]),
         "n": choose.randrange(100),
@@ -240,8 +240,20 @@ def random_command(choose: random.Random) -> str:
     return choose.choice(COMMANDS).format(**values)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(6))
 def test_random_commands_do_what_they_do_on_a_real_directory(seed: int, tmp_path: Path) -> None:
+    compare_with_a_real_directory(tmp_path, seed)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(6, 300))
+def test_hundreds_of_commands_do_what_they_do_on_a_real_directory(
+    seed: int, tmp_path: Path
+) -> None:
+    compare_with_a_real_directory(tmp_path, seed)
+
+
+def compare_with_a_real_directory(tmp_path: Path, seed: int) -> None:
     choose = random.Random(seed)
     real, root = tmp_path / "real", tmp_path / "root"
     real.mkdir()
@@ -354,9 +366,7 @@ async def test_a_killed_command_is_never_run_again(
     moment: str, runs: Runs, root: Path, tmp_path: Path
 ) -> None:
     (root / "kept").write_text("kept\n")
-    program = [sys.executable, "-m", "tests.laws.killed_command"]
-    given = [str(tmp_path / "agent.db"), str(root), moment]
-    assert subprocess.run([*program, *given], check=False).returncode == -9
+    forked.output_of("tests.laws.killed_command", tmp_path / "agent.db", root, moment, code=-9)
     agent = obedient(over(root), runs.checkpointer)
     state = await runs.invoke(agent, None)
     answer = answers(state)[-1]

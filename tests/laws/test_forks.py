@@ -12,8 +12,6 @@ from langgraph_filesystem import create_filesystem_agent
 from tests.databases import aopen_database, emptied, open_database
 from tests.scripted import ScriptedModel, call, says
 
-pytestmark = pytest.mark.usefixtures("database")
-
 THREAD: Any = {"configurable": {"thread_id": "1"}}
 SCRIPT = [
     says(
@@ -53,6 +51,7 @@ def first_run(agent: Agent) -> list[Any]:
     return history
 
 
+@pytest.mark.usefixtures("database")
 def test_files_edited_at_every_checkpoint_survive_and_every_call_is_answered_once(
     tmp_path: Path,
 ) -> None:
@@ -72,6 +71,7 @@ def test_a_fork_of_every_checkpoint_ends_like_the_first_run(tmp_path: Path) -> N
             check(agent.get_state(THREAD).values)
 
 
+@pytest.mark.usefixtures("database")
 async def test_files_edited_at_every_checkpoint_survive_in_async_graphs(tmp_path: Path) -> None:
     async with aopen_database(emptied(tmp_path / "agent.sqlite")) as (checkpointer, _):
         agent = create_filesystem_agent(ScriptedModel(SCRIPT), checkpointer=checkpointer)
@@ -100,6 +100,7 @@ def test_edits_at_the_head_one_after_the_other_while_single_stepping(tmp_path: P
         check(agent.get_state(THREAD).values, *(f"/step{step}" for step in range(steps)))
 
 
+@pytest.mark.usefixtures("database")
 def test_a_thread_survives_reopening_history_time_travel_and_a_copy(tmp_path: Path) -> None:
     path = emptied(tmp_path / "agent.sqlite")
     with open_database(path) as (checkpointer, _):

@@ -1,24 +1,20 @@
 """A run that is killed at any moment goes on: nothing lost, nothing done twice."""
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import forked
 from tests.laws.killed import END, step
 from tests.laws.killed_moments import FILES, MANY
 
 
 def output_of(program: str, *arguments: object) -> Any:
     """Run a program of this package and return what it prints."""
-    command = [sys.executable, "-m", f"tests.laws.{program}", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(forked.output_of(f"tests.laws.{program}", *arguments))
 
 
 # At random moments.
@@ -62,7 +58,7 @@ def check_commands(outcomes: list[dict[str, Any]], turns: int) -> None:
 
 def test_random_kills_lose_nothing_and_double_nothing(tmp_path: Path, database: str) -> None:
     # On PostgreSQL a life takes three times as long: `make soak` has more of them.
-    kills = 30 if database == "sqlite" else 6
+    kills = 20 if database == "sqlite" else 6
     check_files(killed_at_random(tmp_path, "state", turns=4, kills=kills), 4)
 
 
@@ -101,6 +97,9 @@ def test_three_hundred_random_kills_lose_nothing_and_double_nothing(
 
 
 # At the n-th moment of a change outside the state.
+
+STRIDE = 13
+"""Odd, so that it falls on moments before and after a call in turns."""
 
 IN_STATE = {"/one": "one\n", "/many/a": "a\r\n", "/many/deep/b": "/wA="}
 BEFORE = {path: repr(content) for path, content in FILES.items()}
@@ -197,7 +196,7 @@ def check_case(case: str, directory: Path, stride: int) -> None:
 def test_a_change_outside_the_state_killed_at_some_moments_is_made_once(
     case: str, tmp_path: Path
 ) -> None:
-    check_case(case, tmp_path, stride=8)
+    check_case(case, tmp_path, stride=STRIDE)
 
 
 @pytest.mark.soak
@@ -233,7 +232,7 @@ def check_applied(kind: str, directory: Path, stride: int) -> None:
 
 @pytest.mark.parametrize("kind", ["disk", "store"])
 def test_an_apply_killed_at_some_moments_is_finished_by_the_next(kind: str, tmp_path: Path) -> None:
-    check_applied(kind, tmp_path, stride=16)
+    check_applied(kind, tmp_path, stride=STRIDE)
 
 
 @pytest.mark.soak

@@ -65,10 +65,10 @@ class Team:
             checkpointer=checkpointer,
         )
 
-    async def run(self, awaited: bool = True, thread: str = "1") -> dict[str, Any]:
+    async def run(self, awaited: bool = True) -> dict[str, Any]:
         """Return the state in the end."""
         given: Any = {"messages": [HumanMessage("go")], "files": FILES}
-        config: Any = {"configurable": {"thread_id": thread}}
+        config: Any = {"configurable": {"thread_id": "1"}}
         if awaited:
             return await self.agent.ainvoke(given, config)
         return self.agent.invoke(given, config)
@@ -197,23 +197,33 @@ def check(team: Team, state: Any) -> None:
                 assert f"This deletion of {args['file_path']} could not" in told
 
 
-@pytest.mark.parametrize("tens", range(10))
-async def test_a_hundred_random_interleavings_lose_nothing_and_tell_everything(
-    tens: int, tmp_path: Path
+async def interleave(database: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    scripts = [random_script(chance, name) for name in "ABC"[: chance.choice([2, 3])]]
+    async with aopen_sqlite(database) as (checkpointer, _):
+        team = Team(*scripts, seed=seed, checkpointer=checkpointer)
+        state = await team.run()
+        check(team, state)
+        loaded = await team.agent.aget_state({"configurable": {"thread_id": "1"}})
+        assert contents(loaded.values) == contents(state)
+
+
+@pytest.mark.parametrize("seed", range(30))
+async def test_random_interleavings_lose_nothing_and_tell_everything(
+    seed: int, tmp_path: Path
 ) -> None:
-    async with aopen_sqlite(tmp_path / "threads.db") as (checkpointer, _):
-        for seed in range(10 * tens, 10 * tens + 10):
-            chance = random.Random(seed)
-            scripts = [random_script(chance, name) for name in "ABC"[: chance.choice([2, 3])]]
-            team = Team(*scripts, seed=seed, checkpointer=checkpointer)
-            state = await team.run(thread=str(seed))
-            check(team, state)
-            config: Any = {"configurable": {"thread_id": str(seed)}}
-            loaded = await team.agent.aget_state(config)
-            assert contents(loaded.values) == contents(state)
+    await interleave(tmp_path / "threads.db", seed)
 
 
-@pytest.mark.parametrize("seed", range(100, 110))
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(30, 300))
+async def test_hundreds_of_interleavings_lose_nothing_and_tell_everything(
+    seed: int, tmp_path: Path
+) -> None:
+    await interleave(tmp_path / "threads.db", seed)
+
+
+@pytest.mark.parametrize("seed", range(300, 305))
 async def test_threads_lose_nothing_and_tell_everything_either(seed: int) -> None:
     chance = random.Random(seed)
     team = Team(*(random_script(chance, name) for name in "ABC"), seed=seed)

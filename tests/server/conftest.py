@@ -12,7 +12,16 @@ from tests.server.providers import Provider, Reply, Request, providing
 from tests.server.serving import Server, configuration, serving
 
 ROOTS = ("root-one", "root-two")
-OWN = ("disk", "shell", "parent", "reviewed", "reviewed_parent", "summarizing")
+OWN = (
+    "disk",
+    "shell",
+    "parent",
+    "reviewed",
+    "reviewed_parent",
+    "stopping_parent",
+    "summarizing",
+    "team",
+)
 GRAPHS = {
     **configuration()["graphs"],
     **{name: f"tests.server.graphs:{name}" for name in OWN},

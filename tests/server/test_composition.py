@@ -1,23 +1,9 @@
 """Graphs with agents inside them, on a real server."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-from langchain_core.tools import tool
-from langgraph.graph import START, StateGraph
-from langgraph.types import interrupt
-
-from langgraph_filesystem import (
-    CommandModel,
-    FilesystemState,
-    Subagent,
-    create_filesystem_agent,
-    filesystem_node,
-    guarded,
-)
 from tests.server.driving import typed
-from tests.server.serving import Server, configuration, serving
+from tests.server.serving import Server
 
 TASK = """\
 read_file /a
@@ -29,45 +15,13 @@ write_file /c c
 """
 
 
-def composed() -> Any:
-    """Return a parent whose agent stops inside, before it writes a file."""
-    agent = create_filesystem_agent(CommandModel(), interrupt_before=["write_file"])
-    builder = StateGraph(FilesystemState)
-    builder.add_node("agent", filesystem_node(agent))
-    builder.add_edge(START, "agent")
-    return guarded(builder.compile())
-
-
-@tool
-def ask(question: str) -> str:
-    """Ask a person."""
-    return str(interrupt(question))
-
-
-graph = composed()
-team = create_filesystem_agent(
-    CommandModel(), [ask], subagents=[Subagent(name="scribe", description="Writes.")]
-)
-
-
-@pytest.fixture(scope="module", params=["kept in SQLite", "kept by the server"])
-def server(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Server]:
-    module = "tests.server.test_composition"
-    graphs = {"parent": f"{module}:graph", "team": f"{module}:team"}
-    config = configuration(graphs=graphs)
-    if request.param == "kept by the server":
-        config = {"dependencies": ["."], "graphs": graphs}
-    with serving(tmp_path_factory.mktemp("composed"), config=config) as started:
-        yield started
-
-
 def test_a_visit_that_waits_is_shown_edited_and_resumed(server: Server) -> None:
     client = server.sync
     thread = client.threads.create()["thread_id"]
     given = {**typed(TASK), "files": {"/a": "one two", "/b": "b", "/kept": "k"}}
     chunks = list(
         client.runs.stream(
-            thread, "parent", input=given, stream_mode="updates", stream_subgraphs=True
+            thread, "stopping_parent", input=given, stream_mode="updates", stream_subgraphs=True
         )
     )
     inside = [chunk for chunk in chunks if chunk.event.startswith("updates|agent:")]
@@ -84,7 +38,7 @@ def test_a_visit_that_waits_is_shown_edited_and_resumed(server: Server) -> None:
     edited = {"files": {"/human": "h", "/kept": None}}
     client.threads.update_state(thread, edited, checkpoint=visit["checkpoint"])
     while client.threads.get_state(thread)["next"]:
-        done: Any = client.runs.wait(thread, "parent", input=None)
+        done: Any = client.runs.wait(thread, "stopping_parent", input=None)
     contents = {path: file["content"] for path, file in done["files"].items()}
     assert contents == {"/a": "ONE two", "/c": "c", "/human": "h"}
     history: Any = client.threads.get_history(thread)

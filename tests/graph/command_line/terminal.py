@@ -6,12 +6,12 @@ import pty
 import re
 import select
 import struct
-import subprocess
-import sys
 import termios
 import time
 from collections.abc import Mapping
 from pathlib import Path
+
+from tests import forked
 
 _SECONDS = 120
 """Long enough for a machine that is ten times as slow."""
@@ -26,16 +26,12 @@ class Terminal:
     ) -> None:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "langgraph_filesystem", *args],
+        self._process = forked.start(
+            "langgraph_filesystem",
+            *args,
+            streams=(slave, slave, slave),
             cwd=cwd,
             env={**_inherited(), "TERM": "xterm-256color", **(env or {})},
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            start_new_session=True,
-            # Ctrl-C becomes a signal only where the terminal is the controlling one.
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )
         os.close(slave)
         self.raw = ""
@@ -65,9 +61,10 @@ class Terminal:
         end = time.monotonic() + _SECONDS
         while self._more(end):
             pass
-        code = self._process.wait(timeout=_SECONDS)
+        self._process.join(_SECONDS)
         os.close(self._master)
-        return code
+        assert self._process.exitcode is not None
+        return self._process.exitcode
 
     def kill(self) -> None:
         """End the command at once."""

