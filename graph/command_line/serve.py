@@ -3,6 +3,8 @@
 The server keeps its threads itself, below the data directory; changes wait there too.
 """
 
+import asyncio
+import functools
 import hashlib
 import json
 import os
@@ -59,11 +61,15 @@ def serve(where: Where, port: int | None) -> int:
     os.execve(program, [program, "dev", *options, address.rpartition(":")[2]], environment)
 
 
-def agent() -> Graph:
+async def agent() -> Graph:
     """Return the graph to the server, which brings the checkpointer and the store."""
-    # The server calls this in its event loop, for each run: no place to try a sandbox.
-    model = os.environ.get(MODEL_VARIABLE, "")
-    record = Record("", os.environ[_ROOT], model=model, execute=False)
+    # The server asks for each run in its event loop, where nothing may wait for a sandbox.
+    return await asyncio.to_thread(_built)
+
+
+@functools.cache
+def _built() -> Graph:
+    record = Record("", os.environ[_ROOT], model=os.environ.get(MODEL_VARIABLE, ""))
     none: Any = None
     return build_agent(record, load_chat_model(record.model), Persistence(none, none))
 

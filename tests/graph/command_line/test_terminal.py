@@ -166,10 +166,13 @@ def test_serve_starts_a_server_for_the_directory(start: Start, project: Project)
     server = start("serve").expect("Studio: ").expect("Application started up")
     found = re.search(r"server: (http://127.0.0.1:\d+)", server.text)
     assert found is not None
-    task: Any = {"messages": [{"role": "user", "content": "ls /\n\nwrite_file /a.txt hi"}]}
+    typed = "ls /\n\nwrite_file /a.txt hi\n\nexecute 'cat a.txt README.md > b.txt; cat b.txt'"
+    task: Any = {"messages": [{"role": "user", "content": typed}]}
     with get_sync_client(url=found[1]) as client:
-        result: Any = client.runs.wait(client.threads.create()["thread_id"], "lgfs", input=task)
-    assert "README.md" in str(result["messages"])
-    assert list(result["files"]) == ["/a.txt"]
-    assert "a.txt" not in project.files()
+        for _ in range(2):  # the graph is built once, and each thread has its own files
+            thread = client.threads.create()["thread_id"]
+            result: Any = client.runs.wait(thread, "lgfs", input=task)
+            assert "hi# A project" in str(result["messages"])
+            assert sorted(result["files"]) == ["/a.txt", "/b.txt"]
+    assert project.files().keys() == {"README.md", "src/answer.py"}
     server.type("\x03").exit_code()
