@@ -5,22 +5,31 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
+from rich.text import Text
+
 from langgraph_filesystem import history
 from langgraph_filesystem.command_line.failure import CONFLICTS, ERROR, OK, Failure
-from langgraph_filesystem.command_line.screen import Screen, print_json
+from langgraph_filesystem.command_line.screen import (
+    FileChange,
+    Screen,
+    change_line,
+    diff_line,
+    lines_of,
+    plain,
+    print_json,
+)
 from langgraph_filesystem.command_line.session import Graph, Record, open_thread, virtual_path
-from langgraph_filesystem.history.compare import line_counts, unified, versions
+from langgraph_filesystem.history.compare import changed_paths, line_counts, unified
 from langgraph_filesystem.history.thread import Thread, Tree, Version
 from langgraph_filesystem.nodes.answers import counted
 from langgraph_filesystem.state.io import run_sync
 from langgraph_filesystem.state.paths import is_within
 
 __all__ = (
-    "FileChange",
     "Where",
     "apply",
-    "changed_versions",
     "checkpoint_of",
+    "compared",
     "diff",
     "discard",
     "log",
@@ -28,8 +37,8 @@ __all__ = (
     "status",
     "summarize",
     "undo",
+    "versions",
     "waiting_changes",
-    "waiting_versions",
 )
 
 
@@ -40,16 +49,6 @@ class Where(NamedTuple):
     root: str
     thread: str | None
     as_json: bool
-
-
-class FileChange(NamedTuple):
-    """A file that the thread changed, compared with what is on disk."""
-
-    path: str
-    kind: str
-    """`added`, `changed` or `deleted`."""
-    added: int
-    removed: int
 
 
 def status(where: Where) -> int:
@@ -63,7 +62,7 @@ def status(where: Where) -> int:
             print_json(change._asdict())
         return OK
     screen = Screen()
-    summarize(screen, record, changes)
+    summarize(screen, record, changes, all_files=True)
     if state.interrupts:
         screen.warn(f"Calls wait for your approval: `lgfs chat --thread {record.thread}` asks.")
     elif state.next:
@@ -72,9 +71,9 @@ def status(where: Where) -> int:
 
 
 def summarize(
-    screen: Screen, record: Record, changes: Sequence[FileChange], limit: int | None = None
+    screen: Screen, record: Record, changes: Sequence[FileChange], *, all_files: bool = False
 ) -> None:
-    """Print the changed files, and what can be done with them."""
+    """Print the changed files, all or the first ones, and what can be done with them."""
     if record.direct:
         screen.say(f"Changes were written to {record.directory} at once.", "dim")
         return
@@ -83,10 +82,7 @@ def summarize(
         return
     files = counted(len(changes), "changed file")
     screen.say(f"{files} in thread {record.thread}, not on disk yet:", "bold")
-    for change in changes[:limit]:
-        screen.change(*change)
-    if limit is not None and len(changes) > limit:
-        screen.say(f"  and {len(changes) - limit:,} more: lgfs status", "dim")
+    screen.files(changes, change_line, **({"limit": None} if all_files else {}))
     screen.say(
         "See them: lgfs diff. Undo a step: lgfs undo. Write them to disk: lgfs apply.", "dim"
     )
@@ -98,28 +94,23 @@ def diff(
     """Show what waits, or what changed between two steps."""
     with open_thread(where.database, where.root, where.thread) as (graph, record):
         _check_overlay(record)
-        if since or until:
-            steps = [step and checkpoint_of(graph, record, step) for step in (since, until)]
-            texts = {"": history.diff(graph, record.config, *steps)}
-        else:
-            chosen = _chosen(paths, record)
-            texts = {
-                path: unified(path, old, new)
-                for path, old, new in waiting_versions(graph, record)
-                if _is_chosen(path, chosen)
-            }
-            if paths and not texts:
+        chosen = _chosen(paths, record)
+        steps = [step and checkpoint_of(graph, record, step) for step in (since, until)]
+        found = (one for one in versions(graph, record, *steps) if _is_chosen(one[0], chosen))
+        first = next(found, None)
+        if first is None:
+            if paths:
                 raise Failure(f"No changes at {', '.join(paths)}.")
-    if where.as_json:
-        for path, text in texts.items():
-            print_json({"path": path, "diff": text})
-    elif patch:
-        sys.stdout.buffer.write("".join(texts.values()).encode(errors="surrogateescape"))
-    else:
-        screen = Screen()
-        for text in texts.values():
-            if text:
-                screen.diff(text)
+            return OK
+        texts = ((one[0], unified(*one)) for one in (first, *found))
+        if where.as_json:
+            for path, text in texts:
+                print_json({"path": path, "diff": text})
+        elif patch:
+            for _, text in texts:
+                sys.stdout.buffer.write(text.encode(errors="surrogateescape"))
+        else:
+            Screen().page((line for _, text in texts for line in lines_of(text)), diff_line)
     return OK
 
 
@@ -129,17 +120,19 @@ def log(where: Where) -> int:
         _check_overlay(record)
         changes = history.changes(graph, record.config)
     screen = Screen()
-    for change in changes:
-        if where.as_json:
+    if where.as_json:
+        for change in changes:
             print_json(asdict(change))
-        else:
-            before = f"{change.step:>4} {change.node:<11}"
-            screen.change(
-                shown_path(change.path), change.kind, change.added, change.removed, before
-            )
-    if not changes and not where.as_json:
+    elif changes:
+        screen.page(changes, _logged)
+    else:
         screen.say(f"Nothing has changed in thread {record.thread}.")
     return OK
+
+
+def _logged(change: history.Change) -> Text:
+    facts = FileChange(shown_path(change.path), change.kind, change.added, change.removed)
+    return change_line(facts, f"{change.step:>4} {change.node:<11}")
 
 
 def undo(where: Where, paths: Sequence[str], *, steps: int, to: str | None) -> int:
@@ -183,16 +176,18 @@ def apply(where: Where, paths: Sequence[str], *, force: bool) -> int:
             raise Failure(f"Nothing to apply at {', '.join(paths)}.")
         screen.say("Nothing to apply.")
         return OK
+    applied = []
     for path in result.applied:
         kept = result.kept.get(path)
         beside = f"; what was there is now {shown_path(kept)}" if kept else ""
-        screen.say(f"applied   {shown_path(path)}{beside}", "green")
+        applied.append(f"applied   {shown_path(path)}{beside}")
+    screen.files(applied, lambda row: plain(row, "green"))
     for one in result.conflicts:
         screen.say(f"conflict  {shown_path(one.path)}: {one.reason}", "red")
         sides = [None if side is None else Version("file", side) for side in (one.theirs, one.ours)]
-        screen.diff(unified(one.path, *sides))
+        screen.show(lines_of(unified(one.path, *sides)), diff_line)
     for path, reason in result.failed.items():
-        screen.say(f"failed    {shown_path(path)}: {reason}", "red")
+        screen.say(f"failed    {shown_path(path)}: {reason.removeprefix(f'{path}: ')}", "red")
     if result.conflicts:
         screen.warn(
             "Conflicts were left alone, on disk and in the thread. Take the thread's version with "
@@ -215,24 +210,27 @@ def waiting_changes(database: str, record: Record) -> list[FileChange]:
         return _changes(graph, record)
 
 
-def waiting_versions(
-    graph: Graph, record: Record
+def versions(
+    graph: Graph, record: Record, since: str | None = None, until: str | None = None
 ) -> Iterator[tuple[str, Version | None, Version | None]]:
-    """Yield each changed path with what is on disk and what is in the thread."""
+    """Yield each path that differs at two checkpoints, with both versions; else at disk and now."""
     thread = Thread(graph, record.config)
     if graph.get_state(record.config).created_at is None:
         return  # the first run was stopped before it began
-    tree = thread.tree(run_sync(thread.state()))
-    yield from changed_versions(tree.without_changes(), tree)
+    after = thread.tree(run_sync(thread.state(until)))
+    before = None if since is None else thread.tree(run_sync(thread.state(since)))
+    yield from compared(before, after)
 
 
-def changed_versions(before: Tree, after: Tree) -> list[tuple[str, Version | None, Version | None]]:
-    """Return each path that looks different, with both versions."""
-
-    async def listed() -> list[tuple[str, Version | None, Version | None]]:
-        return [one async for one in versions(before, after)]
-
-    return run_sync(listed())
+def compared(
+    before: Tree | None, after: Tree
+) -> Iterator[tuple[str, Version | None, Version | None]]:
+    """Yield each path that differs in two trees, with both versions; without the first, on disk."""
+    before = after.without_changes() if before is None else before
+    for path in run_sync(changed_paths(before, after)):
+        old, new = run_sync(before.version(path)), run_sync(after.version(path))
+        if old != new and after.mount_of(path).overlay is not None:
+            yield path, old, new
 
 
 def checkpoint_of(graph: Graph, record: Record, given: str) -> str:
@@ -252,7 +250,7 @@ def shown_path(path: str) -> str:
 
 def _changes(graph: Graph, record: Record) -> list[FileChange]:
     found = []
-    for path, old, new in waiting_versions(graph, record):
+    for path, old, new in versions(graph, record):
         kind = "added" if old is None else "deleted" if new is None else "changed"
         is_directory = "directory" in (old and old.kind, new and new.kind)
         counts = (0, 0) if is_directory else line_counts(old, new)
@@ -279,10 +277,9 @@ def _check_overlay(record: Record) -> None:
 def _report(where: Where, paths: Sequence[str], done: str, none: str, asked: Sequence[str]) -> int:
     if not paths:
         raise Failure(f"{none}{' at ' + ', '.join(asked) if asked else ''}.")
-    screen = Screen()
-    for path in paths:
-        if where.as_json:
+    if where.as_json:
+        for path in paths:
             print_json({"path": path, "result": done})
-        else:
-            screen.say(f"{done}  {shown_path(path)}")
+    else:
+        Screen().files([f"{done}  {shown_path(path)}" for path in paths], plain)
     return OK

@@ -81,7 +81,13 @@ def create_database(database: str) -> None:
     if is_postgres(database) or os.path.exists(database):
         _check(database, is_new=True)
     elif database == default_database():
-        data_directory().mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            data_directory().mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise Failure(
+                f"The directory {data_directory()} for threads can't be made: {error.strerror}. "
+                "Set XDG_DATA_HOME to a directory of yours, or choose a database with --db."
+            ) from None
     with (open_postgres if is_postgres(database) else open_sqlite)(database):
         pass
 

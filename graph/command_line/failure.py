@@ -4,7 +4,21 @@ import os
 import sqlite3
 from typing import NamedTuple
 
-__all__ = ("CONFLICTS", "ERROR", "INTERRUPTED", "OK", "WAITING", "Failure", "explained")
+from langgraph_filesystem.state.errors import FilesystemError
+
+__all__ = (
+    "CONFLICTS",
+    "DEBUG_VARIABLE",
+    "ERROR",
+    "INTERRUPTED",
+    "OK",
+    "WAITING",
+    "Failure",
+    "explained",
+)
+
+DEBUG_VARIABLE = "LANGGRAPH_FILESYSTEM_DEBUG"
+"""With this environment variable, errors that end a command show where they come from."""
 
 OK, ERROR, CONFLICTS, WAITING, INTERRUPTED = 0, 1, 3, 4, 130
 """Exit codes. 2 is wrong usage, which click reports."""
@@ -36,7 +50,9 @@ _SQLITE = {
 
 
 def explained(error: Exception, database: str) -> str:
-    """Return an error of a database or of the system as a sentence that says what to do."""
+    """Return an error as a sentence that says what to do."""
+    if isinstance(error, Failure | FilesystemError):
+        return getattr(error, "message", str(error))
     if isinstance(error, sqlite3.Error):
         code = getattr(error, "sqlite_errorcode", None)
         known = _SQLITE.get((code or 0) & 0xFF)
@@ -49,4 +65,9 @@ def explained(error: Exception, database: str) -> str:
     first, *_ = str(error).strip().splitlines() or [type(error).__name__]
     if type(error).__module__.partition(".")[0].startswith("psycopg"):
         return f"The PostgreSQL database can't be used: {first}"
-    return str(error) or type(error).__name__
+    if isinstance(error, ValueError | ImportError) and str(error):
+        return str(error)
+    return (
+        f"Something unexpected went wrong: {type(error).__name__}: {first}. With the variable "
+        f"{DEBUG_VARIABLE}=1 you see where, for a report."
+    )

@@ -12,7 +12,13 @@ from typing import Any, TypeVar
 
 import click
 
-from langgraph_filesystem.command_line.failure import INTERRUPTED, Failure, explained
+from langgraph_filesystem.command_line.failure import (
+    DEBUG_VARIABLE,
+    ERROR,
+    INTERRUPTED,
+    Failure,
+    explained,
+)
 from langgraph_filesystem.state.text import escaped_message
 
 __all__ = ("cli",)
@@ -38,23 +44,14 @@ class Commands(click.Group):
             ctx.exit(super().invoke(ctx) or 0)
         except KeyboardInterrupt:
             ctx.exit(INTERRUPTED)
-        except Failure as failure:
-            _fail(ctx, str(failure), failure.code)
-        except BrokenPipeError:
-            raise  # click ends quietly
-        except _known_errors() as error:
-            _fail(ctx, explained(error, ctx.obj or "of the threads"), 1)
-
-
-def _fail(ctx: click.Context, sentence: str, code: int) -> None:
-    click.echo(f"{ctx.info_name}: {escaped_message(sentence)}", err=True)
-    ctx.exit(code)
-
-
-def _known_errors() -> tuple[type[Exception], ...]:
-    driver = sys.modules.get("psycopg")
-    more = () if driver is None else (driver.Error,)
-    return (ValueError, OSError, ImportError, sqlite3.Error, *more)
+        except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
+            raise  # click ends with what they say
+        except Exception as error:
+            if os.environ.get(DEBUG_VARIABLE):
+                raise
+            sentence = escaped_message(explained(error, ctx.obj or "of the threads"))
+            click.echo(f"{ctx.info_name}: {sentence}", err=True)
+            ctx.exit(error.code if isinstance(error, Failure) else ERROR)
 
 
 # Options
@@ -284,7 +281,9 @@ def log(**options: Any) -> int:
 @click.option("--to", metavar="STEP", help="Go back to the files after this step of `lgfs log`.")
 @_with(*_OPTIONS)
 def undo(paths: tuple[str, ...], steps: int, to: str | None, **options: Any) -> int:
-    """Take back the last step that changed files; another undo takes back the undo.
+    """Take back the last step that changed files.
+
+    An undo is a step as well: another one takes it back.
 
     \b
     Examples:
@@ -321,7 +320,9 @@ def apply(paths: tuple[str, ...], force: bool, **options: Any) -> int:
 @_paths
 @_with(*_OPTIONS)
 def discard(paths: tuple[str, ...], **options: Any) -> int:
-    """Drop the changes, all or those at some paths; `lgfs undo` brings them back.
+    """Drop the changes, all or those at some paths.
+
+    `lgfs undo` brings them back.
 
     \b
     Example:
@@ -413,7 +414,9 @@ def compare(first: str, second: str, **options: Any) -> int:
 @click.argument("directory", type=click.Path())
 @_with(*_OPTIONS)
 def export(directory: str, **options: Any) -> int:
-    """Write the files as the thread has them to another, empty directory.
+    """Write the files of the thread to an empty directory.
+
+    They are those of this directory, with the changes of the thread.
 
     \b
     Example:
@@ -427,7 +430,10 @@ def export(directory: str, **options: Any) -> int:
 @cli.command()
 @_with(*_OPTIONS)
 def stats(**options: Any) -> int:
-    """Count turns, bytes and tokens of a thread, and the seconds of its slowest nodes.
+    """Count turns, bytes, tokens and seconds of a thread.
+
+    The bytes are those of its channels, the tokens those that eviction saved, the seconds those
+    of its slowest nodes.
 
     \b
     Example:
@@ -454,10 +460,14 @@ def draw(svg: str | None, **options: Any) -> int:
 
 
 @cli.command()
-@click.option("--port", type=int, help="The port, instead of one that is free.")
+@click.option(
+    "--port", type=click.IntRange(1, 65_535), help="The port, instead of one that is free."
+)
 @_with(*_OPTIONS)
 def serve(port: int | None, **options: Any) -> int:
-    """Start the LangGraph server for this directory, and print its address in Studio.
+    """Start the LangGraph server for this directory.
+
+    It prints the address to open in Studio, and keeps its threads itself.
 
     \b
     Example:
@@ -471,7 +481,7 @@ def serve(port: int | None, **options: Any) -> int:
 @cli.command()
 @_with(*_OPTIONS)
 def doctor(**options: Any) -> int:
-    """Say what is installed and what works here, and what to do about the rest.
+    """Say what works here, and what to do about the rest.
 
     \b
     Example:

@@ -14,8 +14,20 @@ from langgraph.types import Command, Interrupt
 
 from langgraph_filesystem.command_line.changes import summarize, waiting_changes
 from langgraph_filesystem.command_line.database import aopen_database
-from langgraph_filesystem.command_line.failure import ERROR, INTERRUPTED, OK, WAITING, Failure
-from langgraph_filesystem.command_line.screen import JsonLines, Screen, print_json
+from langgraph_filesystem.command_line.failure import (
+    ERROR,
+    INTERRUPTED,
+    OK,
+    WAITING,
+    explained,
+)
+from langgraph_filesystem.command_line.screen import (
+    JsonLines,
+    Screen,
+    diff_line,
+    lines_of,
+    print_json,
+)
 from langgraph_filesystem.command_line.session import (
     MODEL_VARIABLE,
     Graph,
@@ -31,8 +43,6 @@ __all__ = ("chat", "run")
 
 _MODES: Any = ["tasks", "updates", "custom"]
 _ENDINGS = {OK: "done", ERROR: "error", WAITING: "waiting", INTERRUPTED: "interrupted"}
-_SHOWN_CHANGES = 30
-"""Changed files that are listed at the end; `lgfs status` lists all."""
 _HELP = """\
 Type a task, and end a line with \\ to go on in the next one. Ctrl-C stops a step, Ctrl-D ends.
 /status  /diff  /log  /undo  /apply  /discard   as `lgfs` has them
@@ -59,8 +69,8 @@ def chat(
             if text.startswith("/") and (command := commands.get(text[1:])):
                 try:
                     command()
-                except (Failure, ValueError) as error:
-                    print(escaped_message(str(error)))
+                except Exception as error:  # the command ends, and not the chat
+                    print(escaped_message(explained(error, database)))
             elif text in ("/help", "/"):
                 print(_HELP)
             else:
@@ -91,7 +101,7 @@ class _Conversation:
         self._runner, self._agent = runner, agent
         self._record, self._database = record, database
         self._as_json = as_json
-        self._screen = Screen()
+        self._screen = Screen(is_typed=not record.model)
         self._listener: JsonLines | Screen = JsonLines() if as_json else self._screen
         self._begin()
 
@@ -132,7 +142,7 @@ class _Conversation:
             rows = [change._asdict() for change in changes]
             print_json({"event": "end", "status": _ENDINGS[code], "changes": rows})
         else:
-            summarize(self._screen, self._record, changes, _SHOWN_CHANGES)
+            summarize(self._screen, self._record, changes)
 
     async def _stream(self, given: Any) -> list[Interrupt]:
         """Run the graph, tell what happens, and return what waits for a person."""
@@ -161,10 +171,11 @@ class _Conversation:
 
     def _replies(self, asked: list[Interrupt]) -> dict[str, Any] | None:
         """Return the reply to each interrupt, or `None` if somebody has to answer later."""
-        replies = {}
+        replies: dict[str, Any] = {}
         for one in asked:
             if not self._as_json and not sys.stdin.isatty():
-                self._screen.diff("\n".join(a["description"] for a in one.value["action_requests"]))
+                for action in one.value["action_requests"]:
+                    self._screen.show(lines_of(action["description"]), diff_line)
                 decisions = None
             else:
                 decisions = self._listener.ask(one.value)

@@ -5,8 +5,10 @@ cursor, change a colour or hide a line.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import click
 from langchain_core.messages import AIMessage, ToolMessage
@@ -17,17 +19,47 @@ from rich.text import Text
 from langgraph_filesystem.nodes.answers import counted
 from langgraph_filesystem.state.text import escaped
 
-__all__ = ("JsonLines", "Listener", "Screen", "print_json")
+__all__ = (
+    "FileChange",
+    "JsonLines",
+    "Listener",
+    "Screen",
+    "change_line",
+    "diff_line",
+    "lines_of",
+    "plain",
+    "print_json",
+)
+
+T = TypeVar("T")
 
 _NAME = 11
 """The width of the column with the names of nodes."""
 _NARROW = 40
-_SHOWN_LINES = 40
-"""Lines of a diff that are shown while the agent works; `lgfs diff` shows all."""
-_QUIET = frozenset({"prepare", "router", "evict", "summarize"})
+_FIRST_LINES = 20
+"""Lines of a diff, an answer or an output that are shown while the agent works."""
+_LAST_LINES = 10
+"""Lines that are shown of the end of a longer output."""
+_ASKED_LINES = 100
+"""Lines of a call that waits for approval; the pager has the rest."""
+_LISTED = 50
+"""Files that are listed after a run, or when they are written; `lgfs status` lists all."""
+_LONGEST_LINE = 1_000
+"""Characters of such a line."""
+_IDLE = "nothing to do"
 _DIFF_STYLES = {"+++": "bold", "---": "bold", "@@ ": "cyan", "+": "green", "-": "red", "\\": "dim"}
 _KINDS = {"added": ("A", "green"), "changed": ("M", "yellow"), "deleted": ("D", "red")}
-_PATHS = ("file_path", "path", "source", "pattern", "command", "description")
+_SUBJECTS = ("file_path", "path", "source", "command", "description")
+
+
+class FileChange(NamedTuple):
+    """A changed file, as git shows it."""
+
+    path: str
+    kind: str
+    """`added`, `changed` or `deleted`."""
+    added: int
+    removed: int
 
 
 class Listener(Protocol):
@@ -73,10 +105,48 @@ class JsonLines:
         print_json({"event": "approval", **request})
 
 
-class Screen:
-    """A terminal, or a pipe."""
+# Lines of text
 
-    def __init__(self) -> None:
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text: only a newline ends one."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def plain(line: str, style: str = "") -> Text:
+    """Return a line in one style."""
+    return Text(escaped(line), style)
+
+
+def diff_line(line: str) -> Text:
+    """Return a line of a unified diff in its colour."""
+    return plain(line, next((s for start, s in _DIFF_STYLES.items() if line.startswith(start)), ""))
+
+
+def change_line(change: FileChange, before: str = "  ") -> Text:
+    """Return a changed file as git shows it."""
+    letter, style = _KINDS[change.kind]
+    text = Text(before).append(f"{letter} ", style).append(escaped(change.path))
+    if change.added:
+        text.append(f"  +{change.added}", "green")
+    if change.removed:
+        text.append(f"{'' if change.added else ' '} -{change.removed}", "red")
+    return text
+
+
+def _dim(line: str) -> Text:
+    return plain(f"  {line}", "dim")
+
+
+class Screen:
+    """A terminal, or a pipe.
+
+    Args:
+        is_typed: Whether a person types the calls. Then each answer is shown where it comes, and
+            not again in what the model says at the end.
+    """
+
+    def __init__(self, *, is_typed: bool = False) -> None:
         self.console = Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
         self._progress = Progress(
             SpinnerColumn(),
@@ -86,43 +156,63 @@ class Screen:
             transient=True,
             disable=not self.console.is_terminal,
         )
+        self._is_typed = is_typed
+        self._is_answered = False
+        """Whether a call was answered since the model last ended."""
         self._calls: dict[str, Mapping[str, Any]] = {}
         """Arguments of the calls that the model made, by id."""
-        self._announced: set[str] = set()
-        """Commands whose output is on the screen."""
-        self._line = ""
-        """Output that has no end of line yet."""
+        self._made: Counter[str | None] = Counter()
+        """How many calls each message of the model has."""
+        self._command = ""
+        """The call of the command that has printed last."""
+        self._output = _Output()
         self._approves_all = False
 
     # Text
 
     def say(self, text: str, style: str = "") -> None:
-        """Print lines of text."""
+        """Print sentences. A terminal breaks them between words."""
         for line in text.split("\n"):
-            self.console.print(Text(escaped(line), style=style))
+            self.console.print(plain(line, style), soft_wrap=not self.console.is_terminal)
 
     def warn(self, text: str) -> None:
         """Print a sentence that should not be overlooked."""
         self.say(text, "yellow")
 
-    def diff(self, text: str, limit: int | None = None) -> None:
-        """Print a unified diff in colours."""
-        lines = text.removesuffix("\n").split("\n")
+    def show(
+        self, lines: Sequence[str], draw: Callable[[str], Text], limit: int = _FIRST_LINES
+    ) -> None:
+        """Print the first lines of a text, and say how many more there are."""
         for line in lines[:limit]:
-            style = next((s for start, s in _DIFF_STYLES.items() if line.startswith(start)), "")
-            self.console.print(Text(escaped(line), style=style))
-        if limit is not None and len(lines) > limit:
-            self.say(f"[{counted(len(lines) - limit, 'more line')}]", "dim")
+            self.console.print(draw(_crop(line, _LONGEST_LINE)))
+        self._more(len(lines) - limit, "line")
 
-    def change(self, path: str, kind: str, added: int, removed: int, before: str = "  ") -> None:
-        """Print one changed file as git does."""
-        letter, style = _KINDS[kind]
-        text = Text(before).append(f"{letter} ", style).append(escaped(path))
-        if added:
-            text.append(f"  +{added}", "green")
-        if removed:
-            text.append(f"{'' if added else ' '} -{removed}", "red")
-        self.console.print(text)
+    def files(
+        self, rows: Sequence[T], draw: Callable[[T], Text], limit: int | None = _LISTED
+    ) -> None:
+        """Print a row for each file, and say how many more there are."""
+        for row in rows[:limit]:
+            self.console.print(draw(row))
+        self._more(len(rows) - len(rows[:limit]), "file")
+
+    def page(self, rows: Iterable[T], draw: Callable[[T], Text]) -> None:
+        """Print any number of rows; in a terminal through a pager, as git does."""
+        if not self.console.is_terminal:
+            for row in rows:
+                self.console.print(draw(row))
+            return
+        # As git sets it: colours pass, and what fits on the screen stays there.
+        os.environ.setdefault("LESS", "FRX")
+        click.echo_via_pager((self._drawn(draw(row)) for row in rows), color=True)
+
+    def _more(self, count: int, what: str) -> None:
+        if count > 0:
+            self.say(f"  [{counted(count, f'more {what}')}]", "dim")
+
+    def _drawn(self, line: Text) -> str:
+        with self.console.capture() as captured:
+            self.console.print(line)
+        return captured.get()
 
     # Nodes
 
@@ -143,11 +233,16 @@ class Screen:
             self._progress.start()
 
     def node(self, place: Sequence[str], name: str, update: Any) -> None:
-        """Print one line about what a node did, and below it what it changed."""
+        """Print one line about what a node did, and below it what it changed.
+
+        A node that had nothing to do, or that planned all that the model called, has no line: the
+        one with the spinner has shown it.
+        """
         indent = "  " * len(place)
         messages = _messages(update)
-        if not messages or name in _QUIET:
-            self._row(indent, name, _plan(name, update), "dim")
+        if not messages or name in ("prepare", "evict", "summarize"):
+            if (did := self._plan(name, update)) != _IDLE:
+                self._row(indent, name, did, "dim")
             return
         for message in messages:
             if isinstance(message, AIMessage):
@@ -158,59 +253,92 @@ class Screen:
                 self._row(indent, name, _first_line(message.text), "dim")
 
     def output(self, event: Mapping[str, Any]) -> None:
-        """Print the output of a command as it comes."""
-        if event.get("event") != "output":
-            return
-        self._announce("", str(event.get("operation")), str(event.get("call")))
-        *lines, self._line = (self._line + str(event.get("text"))).split("\n")
+        """Print the output of a command as it comes; of a long one the first lines, then the last.
+
+        Nothing is lost: the model reads it, and what is too long for that is in a file.
+        """
+        if event.get("event") == "output":
+            call = str(event.get("call"))
+            self._announce("", str(event.get("operation")), call)
+            self._dim_lines(self._output.take(str(event.get("text"))))
+
+    def _announce(self, indent: str, name: str, call: str) -> None:
+        """Print the command whose output comes next, unless it is the one before."""
+        if self._command != call:
+            self._dim_lines(self._output.end())
+            self._command, self._output = call, _Output()
+            self._row(indent, name, f"$ {_subject(self._calls.get(call, {}))}")
+
+    def _dim_lines(self, lines: Iterable[str]) -> None:
         for line in lines:
-            self.say(f"  {line}", "dim")
+            self.console.print(_dim(line))
 
     def _row(self, indent: str, name: str, text: str, style: str = "") -> None:
         width = 0 if self.console.width < _NARROW else _NAME
         row = Text(indent).append(f"{escaped(name):<{width}} ", "dim" if style == "dim" else "cyan")
-        self.console.print(row.append(escaped(text), style))
+        row.append(escaped(_crop(text)), style)
+        if self.console.is_terminal and width and style != "red":
+            self.console.print(row, soft_wrap=False, no_wrap=True, overflow="ellipsis")
+        else:
+            self.console.print(row, soft_wrap=not self.console.is_terminal)
+
+    def _plan(self, name: str, update: Any) -> str:
+        """Return what a node of the graph itself did."""
+        values = update if isinstance(update, Mapping) else {}
+        if routes := values.get("routes"):
+            planned = sum(len(route["calls"]) for route in routes)
+            made = self._made.get(routes[0]["message"])
+            if planned == made:
+                return _IDLE
+            listed = ", ".join(
+                f"{route['node']} {route.get('path') or ''}".strip() for route in routes
+            )
+            return f"{planned} of {made} calls now: {listed}"
+        count = len(_messages(update))
+        if name == "evict" and count:
+            return f"moves {counted(count, 'large message')} to files"
+        if name == "prepare" and count:
+            return "answers calls that were left open"
+        return "done" if any(values.values()) else _IDLE
 
     def _model(self, indent: str, name: str, message: AIMessage) -> None:
         self._calls.update({call["id"] or "": call["args"] for call in message.tool_calls})
+        self._made[message.id] = len(message.tool_calls)
         calls = [f"{call['name']} {_subject(call['args'])}".strip() for call in message.tool_calls]
-        self._row(indent, name, _crop("calls " + ", ".join(calls)) if calls else "answers")
-        if message.text.strip():
+        self._row(indent, name, "calls " + ", ".join(calls) if calls else "answers")
+        if message.text.strip() and not (self._is_typed and self._is_answered):
             self.say(f"\n{message.text.strip()}\n")
+        if not calls:
+            self._is_answered = False
 
     def _answer(self, indent: str, name: str, message: ToolMessage) -> None:
+        self._is_answered = True
         args = self._calls.get(message.tool_call_id, {})
         text = message.text
         if message.status == "error":
             self._row(indent, name, text, "red")
         elif name == "execute":
             self._announce(indent, name, message.tool_call_id)
-            if self._line:
-                self.say(f"  {self._line}", "dim")
-                self._line = ""
-            self.say(f"  {text.rpartition(chr(10))[2]}", "dim")
+            self._dim_lines([*self._output.end(), text.rpartition("\n")[2]])
         elif name in ("write_file", "edit_file", "delete", "move", "task", "write_todos"):
             self._row(indent, name, _first_line(text))
             self._changed(name, args, message)
         else:
-            lines = counted(len(text.splitlines()), "line")
-            self._row(indent, name, f"{_crop(_subject(args))}  ({lines})")
+            lines = lines_of(text)
+            self._row(indent, name, f"{_subject(args)}  ({counted(len(lines), 'line')})")
+            if self._is_typed:
+                self.show(lines, _dim)
 
     def _changed(self, name: str, args: Mapping[str, Any], message: ToolMessage) -> None:
         artifact = message.artifact if isinstance(message.artifact, dict) else {}
         if artifact.get("diff"):
-            self.diff(str(artifact["diff"]), _SHOWN_LINES)
-        elif name == "write_file" and isinstance(args.get("content"), str) and args["content"]:
-            content = args["content"].removesuffix("\n").split("\n")
-            self.diff("\n".join(f"+{line}" for line in content), _SHOWN_LINES)
+            # Without its first two lines: the row above names the file.
+            self.show(lines_of(str(artifact["diff"]))[2:], diff_line)
+        elif name == "write_file" and isinstance(args.get("content"), str):
+            self.show([f"+{line}" for line in lines_of(args["content"])], diff_line)
         elif name == "write_todos":
-            for todo in args.get("todos") or ():
-                self.say(f"  {todo.get('status', '')}: {todo.get('content', '')}", "dim")
-
-    def _announce(self, indent: str, name: str, call: str) -> None:
-        if call not in self._announced:
-            self._announced.add(call)
-            self._row(indent, name, f"$ {_subject(self._calls.get(call, {}))}")
+            todos = args.get("todos") or ()
+            self._dim_lines(f"{one.get('status')}: {one.get('content')}" for one in todos)
 
     # Approvals
 
@@ -221,15 +349,18 @@ class Screen:
         configs = request.get("review_configs") or [{}] * len(request["action_requests"])
         for action, config in zip(request["action_requests"], configs, strict=True):
             self.say("")
-            self.diff(str(action.get("description") or action["name"]))
+            lines = str(action.get("description") or action["name"]).split("\n")
+            self.show(lines, diff_line, _ASKED_LINES)
             allowed = config.get("allowed_decisions") or ["approve", "reject"]
-            decision = self._decision(action, allowed)
+            decision = self._decision(action, allowed, lines)
             if decision is None:
                 return None
             decisions.append(decision)
         return decisions
 
-    def _decision(self, action: Mapping[str, Any], allowed: Sequence[str]) -> Any:
+    def _decision(
+        self, action: Mapping[str, Any], allowed: Sequence[str], lines: Sequence[str]
+    ) -> Any:
         if self._approves_all and "approve" in allowed:
             self.say("approved, as you said for all", "dim")
             return {"type": "approve"}
@@ -237,6 +368,8 @@ class Screen:
         offered = {key: kind for key, kind in choices.items() if kind in allowed}
         if "approve" in allowed:
             offered["a"] = "approve all"
+        if len(lines) > _ASKED_LINES or max(map(len, lines)) > _LONGEST_LINE:
+            offered["v"] = "view all of it"
         offered["s"] = "stop here"
         question = ", ".join(f"{key} = {kind}" for key, kind in offered.items())
         while True:
@@ -246,6 +379,8 @@ class Screen:
                 self.say("")
                 return None
             kind = offered.get(key[:1].lower())
+            if kind == "view all of it":
+                self.page(lines, diff_line)
             if kind == "stop here":
                 return None
             if kind == "approve all":
@@ -279,6 +414,41 @@ def _rejected(console: Console) -> dict[str, Any]:
     return {"type": "reject", **({"message": reason} if reason else {})}
 
 
+class _Output:
+    """What one command has printed: its first lines are shown as they come, then its last ones."""
+
+    def __init__(self) -> None:
+        self._lines = 0
+        self._last: deque[str] = deque(maxlen=_LAST_LINES)
+        self._open = ""
+        """A line that has no end yet."""
+
+    def take(self, text: str) -> list[str]:
+        """Return the lines to show of some more output."""
+        *lines, self._open = (self._open + text).split("\n")
+        self._open = self._open[:_LONGEST_LINE]
+        room = max(0, _FIRST_LINES - self._lines)
+        self._lines += len(lines)
+        self._last.extend(map(_as_printed, lines[room:]))
+        return [_as_printed(line) for line in lines[:room]]
+
+    def end(self) -> list[str]:
+        """Return the last lines, if they are not shown yet."""
+        if self._open:
+            self._lines += 1
+            self._last.append(_as_printed(self._open))
+        is_whole = self._lines - _FIRST_LINES <= len(self._last)
+        last = [*([] if is_whole else ["[...]"]), *self._last]
+        self._last.clear()
+        self._open = ""
+        return last
+
+
+def _as_printed(line: str) -> str:
+    """Return what a terminal shows of a line that was overwritten, such as a progress bar."""
+    return _crop(line.rstrip("\r").rpartition("\r")[2], _LONGEST_LINE)
+
+
 # Messages
 
 
@@ -298,24 +468,12 @@ def _message(message: Any) -> dict[str, Any]:
     return shown
 
 
-def _plan(name: str, update: Any) -> str:
-    """Return what a node of the graph itself did."""
-    values = update if isinstance(update, Mapping) else {}
-    if "routes" in values:
-        routes = [f"{r['node']} {r.get('path') or ''}".strip() for r in values.get("routes") or ()]
-        return _crop("plans " + (", ".join(routes) or "nothing: no call is left to run"))
-    count = len(_messages(update))
-    if name == "evict" and count:
-        return f"moves {counted(count, 'large message')} to files"
-    if name == "prepare" and count:
-        return "answers calls that were left open"
-    return "done" if values else "nothing to do"
-
-
 def _subject(args: Any) -> str:
     """Return the argument that says most about a call."""
     values = args if isinstance(args, Mapping) else {}
-    return str(next((values[name] for name in _PATHS if values.get(name)), ""))
+    if values.get("pattern"):
+        return f"{values['pattern']}" + (f" in {values['path']}" if values.get("path") else "")
+    return str(next((values[name] for name in _SUBJECTS if values.get(name)), ""))
 
 
 def _first_line(text: str) -> str:

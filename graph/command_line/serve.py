@@ -3,6 +3,8 @@
 The server keeps its threads itself, below the data directory; changes wait there too.
 """
 
+import asyncio
+import functools
 import hashlib
 import json
 import os
@@ -38,12 +40,12 @@ def serve(where: Where, port: int | None) -> int:
     if program is None:
         raise Failure("The server is not installed: pip install 'langgraph-cli[inmem]'")
     name = hashlib.sha256(where.root.encode(errors="surrogateescape")).hexdigest()[:16]
+    address = f"http://127.0.0.1:{_bound_port(port or 0)}"
     place = data_directory() / "servers" / name
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     graphs = {"lgfs": "langgraph_filesystem.command_line.serve:agent"}
     config = place / "langgraph.json"
     config.write_text(json.dumps({"dependencies": ["."], "graphs": graphs}))
-    address = f"http://127.0.0.1:{port or _free_port()}"
     screen = Screen()
     screen.say(f"server: {address}\nStudio: {_STUDIO}{address}")
     environment = {
@@ -59,17 +61,26 @@ def serve(where: Where, port: int | None) -> int:
     os.execve(program, [program, "dev", *options, address.rpartition(":")[2]], environment)
 
 
-def agent() -> Graph:
+async def agent() -> Graph:
     """Return the graph to the server, which brings the checkpointer and the store."""
-    # The server calls this in its event loop, for each run: no place to try a sandbox.
-    model = os.environ.get(MODEL_VARIABLE, "")
-    record = Record("", os.environ[_ROOT], model=model, execute=False)
+    # The server asks for each run in its event loop, where nothing may wait for a sandbox.
+    return await asyncio.to_thread(_built)
+
+
+@functools.cache
+def _built() -> Graph:
+    record = Record("", os.environ[_ROOT], model=os.environ.get(MODEL_VARIABLE, ""))
     none: Any = None
     return build_agent(record, load_chat_model(record.model), Persistence(none, none))
 
 
-def _free_port() -> int:
+def _bound_port(wanted: int) -> int:
+    """Return a port that is free: the server would take another one without a word."""
     with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            one.bind(("127.0.0.1", wanted))
+        except OSError as error:
+            raise Failure(f"Port {wanted} can't be used: {error.strerror}.") from None
         port: int = one.getsockname()[1]
         return port

@@ -11,19 +11,26 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.messages import HumanMessage
+from rich.text import Text
 
 from langgraph_filesystem.command_line.changes import (
     Where,
-    changed_versions,
     checkpoint_of,
+    compared,
     shown_path,
 )
 from langgraph_filesystem.command_line.database import open_database
-from langgraph_filesystem.command_line.failure import OK, Failure
-from langgraph_filesystem.command_line.screen import Screen, print_json
+from langgraph_filesystem.command_line.failure import ERROR, OK, Failure
+from langgraph_filesystem.command_line.screen import (
+    Screen,
+    diff_line,
+    lines_of,
+    plain,
+    print_json,
+)
 from langgraph_filesystem.command_line.session import (
     Graph,
     Record,
@@ -36,10 +43,9 @@ from langgraph_filesystem.history.compare import unified
 from langgraph_filesystem.history.thread import Thread, Tree, Version
 from langgraph_filesystem.labels import draw_mermaid
 from langgraph_filesystem.nodes.settings import CHARACTERS_PER_TOKEN
-from langgraph_filesystem.state.backends.file_store import FileStore, MountContext
-from langgraph_filesystem.state.errors import FilesystemError
+from langgraph_filesystem.state.errors import FileNotFound, FilesystemError
 from langgraph_filesystem.state.io import run_sync
-from langgraph_filesystem.state.workspace.mounts import open_store
+from langgraph_filesystem.state.workspace.workspace import Workspace
 
 __all__ = ("cat", "compare", "draw", "export", "fork", "stats", "threads", "tree")
 
@@ -68,17 +74,24 @@ def threads(where: Where, *, everywhere: bool) -> int:
 
 def tree(where: Where, path: str, *, hidden: bool) -> int:
     """List the files as the agent sees them."""
-    screen = Screen()
     with open_thread(where.database, where.root, where.thread) as (graph, record):
         files, _ = _opened(graph, record)
-        for depth, name, is_directory in _listed(files, virtual_path(path, record.directory), 0):
-            if not hidden and any(part.startswith(".") for part in name.split("/")):
-                continue
-            if where.as_json:
-                print_json({"path": name, "directory": is_directory})
-            else:
-                shown = name.rpartition("/")[2] + "/" * is_directory
-                screen.say("  " * depth + shown, "bold" if is_directory else "")
+        top = virtual_path(path, record.directory)
+        kind = run_sync(files.kind(top))
+        if kind is None:
+            raise _missing(path)
+        if kind == "file":
+            raise Failure(f"{path} is a file: `lgfs cat {path}` prints it.")
+        rows = (
+            row
+            for row in _listed(files, top, 0)
+            if hidden or not any(part.startswith(".") for part in row.name.split("/"))
+        )
+        if where.as_json:
+            for row in rows:
+                print_json({"path": row.name, "directory": row.is_directory})
+        else:
+            Screen().page(rows, _Row.drawn)
     return OK
 
 
@@ -87,12 +100,14 @@ def cat(where: Where, path: str) -> int:
     with open_thread(where.database, where.root, where.thread) as (graph, record):
         files, _ = _opened(graph, record)
         [content] = run_sync(files.fetch([virtual_path(path, record.directory)]))
+    if isinstance(content, FileNotFound):
+        raise _missing(path)
     if isinstance(content, FilesystemError):
-        raise Failure(str(content))
+        raise content
     if where.as_json:
         print_json({"path": path, "content": content.decode(errors="replace")})
     elif sys.stdout.isatty():
-        Screen().say(content.decode(errors="replace").removesuffix("\n"))
+        Screen().page(lines_of(content.decode(errors="replace")), plain)
     else:
         sys.stdout.buffer.write(content)
     return OK
@@ -106,7 +121,8 @@ def fork(where: Where, at: str | None) -> int:
             config["configurable"]["checkpoint_id"] = checkpoint_of(graph, record, at)
         state = graph.get_state(config)
         if state.created_at is None:
-            raise Failure(f"Thread {record.thread} has nothing to fork at that checkpoint.")
+            named = f"checkpoint {at}" if at else "state yet"
+            raise Failure(f"Thread {record.thread} has no {named}, so nothing can be forked.")
         copied = {name: state.values[name] for name in _COPIED if state.values.get(name)}
         forked = replace(record, thread=uuid.uuid4().hex[:8])
         graph.update_state(forked.config, copied, as_node="model")
@@ -126,13 +142,15 @@ def compare(where: Where, first: str, second: str) -> int:
         open_thread(where.database, where.root, second) as (two, other),
     ):
         (_, before), (_, after) = _opened(one, record), _opened(two, other)
-        text = "".join(unified(*change) for change in changed_versions(before, after))
-    if where.as_json:
-        print_json({"from": first, "to": second, "diff": text})
-    elif text:
-        Screen().diff(text)
-    else:
-        Screen().say("Both threads have the same files.")
+        found = list(compared(before, after))
+        if where.as_json:
+            text = "".join(unified(*each) for each in found)
+            print_json({"from": first, "to": second, "diff": text})
+        elif found:
+            lines = (line for each in found for line in lines_of(unified(*each)))
+            Screen().page(lines, diff_line)
+        else:
+            Screen().say("Both threads have the same files.")
     return OK
 
 
@@ -145,14 +163,26 @@ def export(where: Where, target: str) -> int:
         if place.resolve().is_relative_to(record.directory):
             raise Failure(f"{target} is inside of {record.directory}: choose another directory.")
         _, files = _opened(graph, record)
-        shutil.copytree(record.directory, place, symlinks=True, dirs_exist_ok=True)
-        for path, _, version in changed_versions(files.without_changes(), files):
+        skipped = _copy(record.directory, place)
+        for path, _, version in compared(None, files):
             _write(place / path.removeprefix("/"), version)
     if where.as_json:
-        print_json({"path": str(place.resolve())})
+        print_json({"path": str(place.resolve()), "not_copied": skipped})
     else:
-        Screen().say(f"Written to {place}: the files as the thread has them.")
-    return OK
+        screen = Screen()
+        screen.say(f"Written to {place}: the files as the thread has them.")
+        rows = [f"not copied  {path}: {reason}" for path, reason in skipped.items()]
+        screen.files(rows, lambda row: plain(row, "red"))
+    return ERROR if skipped else OK
+
+
+def _copy(directory: str, place: Path) -> dict[str, str]:
+    """Copy a directory, and return what could not be copied, such as a pipe, with the reason."""
+    try:
+        shutil.copytree(directory, place, symlinks=True, dirs_exist_ok=True)
+    except shutil.Error as error:
+        return {os.path.relpath(one, directory): str(why) for one, _, why in error.args[0]}
+    return {}
 
 
 def stats(where: Where) -> int:
@@ -214,22 +244,40 @@ def draw(where: Where, svg: str | None) -> int:
 # What they share
 
 
-def _opened(graph: Graph, record: Record) -> tuple[FileStore, Tree]:
-    """Return the files as the agent sees them at `/`, and those of the thread."""
+def _opened(graph: Graph, record: Record) -> tuple[Workspace, Tree]:
+    """Return all files as the agent sees them, and those of the thread."""
     thread = Thread(graph, record.config)
     files = thread.tree(run_sync(thread.state()))
-    root = files.mount_of("/")
-    context = MountContext(root.prefix, files.thread, thread.runtime)
-    return open_store(root.backend, context), files
+    return Workspace(thread.mounts, files.thread, thread.runtime), files
 
 
-def _listed(files: FileStore, path: str, depth: int) -> Iterator[tuple[int, str, bool]]:
+def _missing(path: str) -> Failure:
+    return Failure(f"The agent sees no {path}: `lgfs tree` lists what it sees.")
+
+
+class _Row(NamedTuple):
+    """A file or a directory in a tree."""
+
+    depth: int
+    name: str
+    is_directory: bool
+
+    def drawn(self) -> Text:
+        shown = self.name.rpartition("/")[2] + "/" * self.is_directory
+        return plain("  " * self.depth + shown, "bold" if self.is_directory else "")
+
+
+def _listed(files: Workspace, path: str, depth: int) -> Iterator[_Row]:
     found = run_sync(files.ls(path)).entries or []
     for info in sorted(found, key=lambda one: one["path"]):
+        inner = info["path"].rstrip("/")
         is_directory = bool(info.get("is_dir")) and not info.get("is_link")
-        yield depth, shown_path(info["path"].rstrip("/")), is_directory
-        if is_directory and not info["path"].rstrip("/").endswith("/.git"):
-            yield from _listed(files, info["path"].rstrip("/"), depth + 1)
+        is_mount = files.mounts.locate(inner).prefix == inner
+        if is_mount and not run_sync(files.ls(inner)).entries:
+            continue  # such as `/memories` while it is empty
+        yield _Row(depth, shown_path(inner), is_directory)
+        if is_directory and not inner.endswith("/.git"):
+            yield from _listed(files, inner, depth + 1)
 
 
 def _write(place: Path, version: Version | None) -> None:

@@ -1,6 +1,6 @@
 """What differs between two checkpoints, and what each step of a thread changed."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher, unified_diff
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from langgraph_filesystem.state.paths import is_within
 from langgraph_filesystem.state.text import escaped
 from langgraph_filesystem.state.workspace.layer import LOWER
 
-__all__ = ("Change", "Changes", "changes", "diff", "line_counts", "unified", "versions")
+__all__ = ("Change", "Changes", "changed_paths", "changes", "diff", "line_counts", "unified")
 
 _NOTHING = "/dev/null"
 _NO_NEWLINE = "\n\\ No newline at end of file\n"
@@ -77,7 +77,11 @@ async def diff(
     thread.check_paths(None)
     after = thread.tree(await thread.state(b))
     before = await _start(thread) if a is None else thread.tree(await thread.state(a))
-    return "".join([unified(*one) async for one in versions(before, after)])
+    texts = [
+        unified(path, await before.version(path), await after.version(path))
+        for path in await changed_paths(before, after)
+    ]
+    return "".join(texts)
 
 
 async def changes(graph: Graph, config: RunnableConfig, *, context: Any = None) -> Changes:
@@ -98,17 +102,12 @@ async def changes(graph: Graph, config: RunnableConfig, *, context: Any = None) 
     return Changes(change for step in reversed(found) for change in step)
 
 
-async def versions(
-    before: Tree, after: Tree
-) -> AsyncIterator[tuple[str, Version | None, Version | None]]:
-    """Yield each path that looks different in two checkpoints, with both versions.
+async def changed_paths(before: Tree, after: Tree) -> list[str]:
+    """Return the paths at which two checkpoints may look different.
 
     Of a directory that was deleted or replaced these are all files in it.
     """
-    for path in _shown(await before.differing_files(after)):
-        old, new = await before.version(path), await after.version(path)
-        if old != new:
-            yield path, old, new
+    return _shown(await before.differing_files(after))
 
 
 def _shown(paths: Iterable[str]) -> list[str]:

@@ -1,5 +1,6 @@
 """What goes wrong is one sentence and an exit code, and nothing is lost."""
 
+import ctypes
 import os
 import shutil
 import sqlite3
@@ -12,6 +13,7 @@ import pytest
 
 from tests.graph.command_line.project import TASK, Project
 
+_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE = 24, 1
 GONE = "1f0c0000-0000-6000-8000-000000000000"
 
 
@@ -37,6 +39,14 @@ GONE = "1f0c0000-0000-6000-8000-000000000000"
         (["run", "ls /", "--subagents", "README.md"], 1, "as a list of subagents"),
         (["run", "ls /", "--skills", "../skills"], 1, "is outside of"),
         (["chat", "--direct"], 1, "lgfs run --direct"),
+        (["cat", "none.txt"], 1, "The agent sees no none.txt"),
+        (["cat", "src"], 1, "is a directory"),
+        (["tree", "/memories/none"], 1, "The agent sees no /memories/none"),
+        (["tree", "README.md"], 1, "README.md is a file"),
+        (["fork", "--at", GONE], 1, "has no checkpoint"),
+        (["compare", "none", "other"], 1, "There is no thread none"),
+        (["export", "/proc/none"], 1, "No such file or directory"),
+        (["serve", "--port", "99999"], 2, "Invalid value"),
         (["run"], 2, "Missing argument"),
         (["run", "ls /", "--approve", "some"], 2, "Invalid value"),
         (["undo", "--steps", "0"], 2, "Invalid value"),
@@ -131,6 +141,44 @@ def test_a_file_that_can_not_be_written_stays_in_the_thread(project: Project) ->
     project("apply")
     assert project.files()["big.txt"] == big
     assert project.files()["small.txt"] == "s"
+
+
+def test_a_directory_that_can_not_be_written_loses_no_change(project: Project) -> None:
+    project("run", TASK)
+    for place in (project.root, project.root / "src"):
+        place.chmod(0o555)
+    said = subprocess.run(
+        [sys.executable, "-m", "langgraph_filesystem", "apply", "--db", str(project.database)],
+        cwd=project.root,
+        capture_output=True,
+        text=True,
+        check=False,
+        # Root is refused as others are without CAP_DAC_OVERRIDE; others don't have it to drop.
+        preexec_fn=lambda: ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE),
+    )
+    for place in (project.root, project.root / "src"):
+        place.chmod(0o755)
+    assert said.returncode == 1, said.stderr
+    assert "failed    README.md: permission denied" in said.stdout
+    assert not said.stderr
+    assert len(project.rows("status")) == 3
+    project("apply")
+    assert project.files()["notes.txt"] == "one\ntwo\n"
+
+
+def test_an_unexpected_error_is_a_sentence_too(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project("run", "write_file /a.txt a")
+    with closing(sqlite3.connect(project.database)) as connection:
+        connection.execute("UPDATE store SET value = '{}'")
+        connection.commit()
+    told = project("threads", "--all", code=1)
+    assert "Something unexpected went wrong: TypeError" in told
+    assert "Traceback" not in told
+    monkeypatch.setenv("LANGGRAPH_FILESYSTEM_DEBUG", "1")
+    with pytest.raises(TypeError):
+        project("threads", "--all")
 
 
 def test_without_the_extra_the_command_says_how_to_install_it() -> None:

@@ -1,8 +1,11 @@
 """The commands: an agent changes a directory, and a person looks, takes back and applies."""
 
 import json
+import os
+import shlex
 import sqlite3
 import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -28,7 +31,7 @@ CHANGED = [
 
 def test_changes_wait_until_they_are_applied(project: Project) -> None:
     told = project("run", TASK)
-    for node in ("prepare", "model", "router", "read_file", "edit_file", "write_file", "evict"):
+    for node in ("model", "read_file", "edit_file", "write_file"):
         assert f"\n{node} " in told
     assert "-41\n+42\n" in told
     assert "3 changed files" in told
@@ -61,6 +64,7 @@ def test_steps_are_logged_and_taken_back(project: Project) -> None:
     shown = project("diff", "--since", str(log[0]["step"]), "--until", str(log[2]["step"]))
     assert "+    return 42" in shown
     assert "README" not in shown
+    assert "No changes at" in project("diff", "--since", str(log[0]["step"]), "README.md", code=1)
 
 
 def test_paths_choose_what_is_shown_applied_and_discarded(project: Project) -> None:
@@ -143,6 +147,41 @@ def test_commands_print_while_they_run_and_can_be_refused(project: Project) -> N
     assert "execute     $ echo said; exit 3\n  said\n  [exit status 3]\n" in told
     told = project("run", "--direct", "--approve", "none", "--no-exec", "execute 'echo said'")
     assert "there is no command `execute`" in told
+
+
+def test_a_run_is_no_longer_than_a_person_can_follow(project: Project) -> None:
+    (project.root / "big.txt").write_text("".join(f"line {n}\n" for n in range(500)))
+    told = project(
+        "run",
+        "read_file /big.txt limit=400\nwrite_file /new.txt <<END\n"
+        + "".join(f"new {n}\n" for n in range(300))
+        + f"END\nwrite_file /long.txt {'x' * 50_000}\n\n"
+        "execute 'seq 1 1000'\nexecute 'printf \"1 %%\\r100 %%\\n\"; seq 200 205'\n\n"
+        "execute 'for n in $(seq 1 200); do echo $n > file$n; done'",
+    )
+    assert max(map(len, told.splitlines())) < 1_200
+    assert len(told.splitlines()) < 200
+    for nothing_new in ("nothing to do", "new 299", "line 399", "  500\n", "  1 %"):
+        assert nothing_new not in told
+    assert "  [381 more lines]\n" in told
+    assert "+new 19\n  [280 more lines]\n" in told
+    assert "  20\n  [...]\n  991\n" in told
+    assert "  1000\nexecute     $ printf" in told
+    assert "  100 %\n  200\n" in told
+    assert told.count("  [exit status 0]\n") == 2
+    assert "202 changed files" in told
+    assert "  [152 more files]\n" in told
+    assert len(project("status").splitlines()) == 204
+    applied = project("apply")
+    assert len(applied.splitlines()) == 51
+    assert "[152 more files]" in applied
+    assert (project.root / "file200").read_text() == "200\n"
+
+
+def test_the_router_tells_what_has_to_wait(project: Project) -> None:
+    told = project("run", "write_file /a.txt a\ngrep a /\nread_file /a.txt\nls /src")
+    assert "router      2 of 4 calls now: write_file /a.txt, ls /src" in told
+    assert "router      2 of 4 calls now: grep /, read_file /a.txt" in told
 
 
 def test_direct_asks_about_writes(project: Project) -> None:
@@ -245,7 +284,12 @@ def test_files_are_shown_and_exported_as_the_agent_sees_them(
         {"path": "src/new/b.py", "directory": False},
     ]
     assert project("cat", "README.md") == AFTER["README.md"]
-    assert "no such file" in project("cat", "src/answer.py", code=1)
+    for name in ("cat", "tree"):
+        assert "The agent sees no src/answer.py" in project(name, "src/answer.py", code=1)
+    project("chat", stdin="write_file /memories/notes/a.md kept\n")
+    assert "memories/\n  notes/\n    a.md\n" in project("tree")
+    assert project("tree", "/memories") == "notes/\n  a.md\n"
+    assert project("cat", "/memories/notes/a.md") == "kept"
     project("export", str(tmp_path / "copy"))
     copy = tmp_path / "copy"
     assert (copy / "README.md").read_text() == AFTER["README.md"]
@@ -254,6 +298,10 @@ def test_files_are_shown_and_exported_as_the_agent_sees_them(
     assert project.files() == {**BEFORE, ".hidden": "h", "link": BEFORE["README.md"]}
     assert "is not an empty directory" in project("export", str(copy), code=1)
     assert "is inside of" in project("export", str(project.root / "x"), code=1)
+    os.mkfifo(project.root / "pipe")
+    told = project("export", str(tmp_path / "other"), code=1)
+    assert "not copied  pipe: " in told
+    assert (tmp_path / "other" / "README.md").read_text() == AFTER["README.md"]
 
 
 def test_a_fork_goes_its_own_way_and_is_compared(project: Project) -> None:
@@ -283,6 +331,36 @@ def test_a_thread_is_counted_and_its_graph_drawn(project: Project) -> None:
     assert "turns: 2" in project("stats")
     assert "router -.-> write_file" in project("draw")
     assert "mermaid-cli" in project("draw", "--svg", "graph.svg", code=1)
+
+
+def test_each_command_has_an_example_that_can_be_typed(project: Project) -> None:
+    listed = CliRunner().invoke(cli, ["--help"]).output
+    assert "..." not in listed.replace("[ARGS]...", "")
+    for name, command in cli.commands.items():
+        told = CliRunner().invoke(cli, [name, "--help"], prog_name="lgfs").output
+        _, _, examples = told.partition("Example")
+        typed = [line.strip() for line in examples.splitlines() if line.startswith("    lgfs ")]
+        assert typed, name
+        for line in typed:
+            words = shlex.split(line.partition(" > ")[0])
+            assert words[:2] == ["lgfs", name]
+            command.make_context(name, words[2:])
+
+
+def test_bash_completes_commands_and_threads(project: Project) -> None:
+    project("run", "--thread", "my-thread", "ls /")
+    script = """
+    eval "$(_LGFS_COMPLETE=bash_source lgfs)"
+    COMP_WORDS=(lgfs di) COMP_CWORD=1; _lgfs_completion lgfs; echo "${COMPREPLY[@]}"
+    COMPREPLY=()
+    COMP_WORDS=(lgfs diff --thread my) COMP_CWORD=3; _lgfs_completion lgfs; echo "${COMPREPLY[@]}"
+    """
+    places = [str(Path(sys.executable).parent), os.environ["PATH"]]
+    known = {"PATH": ":".join(places), "LANGGRAPH_FILESYSTEM_DB": str(project.database)}
+    said = subprocess.run(
+        ["bash", "-c", script], env=os.environ | known, capture_output=True, text=True, check=True
+    )
+    assert said.stdout.splitlines() == ["diff discard", "my-thread"], said.stderr
 
 
 def test_threads_can_be_in_postgres(project: Project, tmp_path: Path) -> None:

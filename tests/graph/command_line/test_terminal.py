@@ -28,7 +28,7 @@ def start(project: Project, monkeypatch: pytest.MonkeyPatch) -> Start:
     monkeypatch.delenv("NO_COLOR", raising=False)
 
     def begin(*args: str, columns: int = 100, **env: str) -> Terminal:
-        return Terminal(*args, cwd=project.root, env=env, columns=columns)
+        return Terminal(*args, cwd=project.root, env={"PAGER": "cat", **env}, columns=columns)
 
     return begin
 
@@ -52,11 +52,14 @@ def test_a_newcomer_runs_looks_undoes_and_applies(start: Start, project: Project
         (["apply"], "applied   README.md"),
         (["threads"], "read_file /README.md"),
         (["fork"], "begins where"),
+        (["fork"], "begins where"),
         (["doctor"], "commands in a sandbox"),
         (["--help"], "Write the changes to disk"),
     ):
         terminal = start(*command).expect(said)
         assert terminal.exit_code() == 0
+    first, second, *_ = (row["thread"] for row in project.rows("threads"))
+    assert start("compare", first, second).expect("the same files").exit_code() == 0
     assert project.files()["README.md"] == "# A project\n\nIt has the code.\n"
     assert "notes.txt" not in project.files()
 
@@ -95,7 +98,7 @@ def test_ctrl_c_stops_a_step_and_the_thread_goes_on(start: Start, project: Proje
     chat.type(f"{SLOW}\n").expect("  started").type("\x03").expect("Stopped.").expect("> ")
     assert not _is_running(SLEEP)
     chat.type("\x03").expect("Ctrl-D or /quit ends").expect("> ")
-    chat.type("read_file /a.txt\n").expect("answers calls").expect("1 hi").expect("> ")
+    chat.type("read_file /a.txt\n").expect("answers calls").expect("[end of file").expect("> ")
     assert chat.type("/quit\n").exit_code() == 0
     run = start("run", "--direct", "--approve", "none", SLOW).expect("  started").type("\x03")
     assert run.exit_code() == 130
@@ -121,6 +124,25 @@ def test_a_chat_has_the_commands_of_the_shell(start: Start, project: Project) ->
     chat.type("/discard\n").expect("Nothing to discard").expect("> ")
     assert chat.type("/quit\n").exit_code() == 0
     assert project.files()["a.txt"] == "hi\n"
+
+
+def test_a_long_diff_comes_in_a_pager(start: Start, project: Project) -> None:
+    project("run", "execute 'seq 1 20000 > many.txt'")
+    shown = start("diff", PAGER="head -n 7", NO_COLOR="1").expect("+1").expect("+2")
+    assert shown.exit_code() == 0
+    assert "+100" not in shown.text
+    shown = start("diff", PAGER="less", LESS="").expect(":").type("q")
+    assert shown.exit_code() == 0
+    assert "+20000" not in shown.text
+    assert "+20000\n" in project("diff")
+
+
+def test_what_is_too_long_to_approve_at_a_glance_can_be_viewed(start: Start) -> None:
+    task = "write_file /a.txt <<END\n" + "".join(f"line {n}\n" for n in range(300)) + "END"
+    run = start("run", "--approve", "writes", task).expect("more lines]").expect("v = view all")
+    assert "+line 299" not in run.text
+    run.type("v\n").expect("+line 299").expect("Run this?").type("y\n").expect("Wrote /a.txt")
+    assert run.exit_code() == 0
 
 
 def test_a_long_step_shows_how_long_it_takes(start: Start) -> None:
@@ -150,7 +172,7 @@ def test_a_run_that_is_killed_keeps_its_changes(start: Start, project: Project) 
     run = start("run", "--direct", "--approve", "none", task).expect("  started")
     assert "write_file /a.txt" in project("threads")
     run.kill()
-    chat = start("chat").expect("> ").type("read_file /a.txt\n").expect("1 hi").expect("> ")
+    chat = start("chat").expect("> ").type("read_file /a.txt\n").expect("[end of file").expect("> ")
     assert chat.type("/quit\n").exit_code() == 0
 
 
@@ -158,10 +180,13 @@ def test_serve_starts_a_server_for_the_directory(start: Start, project: Project)
     server = start("serve").expect("Studio: ").expect("Application started up")
     found = re.search(r"server: (http://127.0.0.1:\d+)", server.text)
     assert found is not None
-    task: Any = {"messages": [{"role": "user", "content": "ls /\n\nwrite_file /a.txt hi"}]}
+    typed = "ls /\n\nwrite_file /a.txt hi\n\nexecute 'cat a.txt README.md > b.txt; cat b.txt'"
+    task: Any = {"messages": [{"role": "user", "content": typed}]}
     with get_sync_client(url=found[1]) as client:
-        result: Any = client.runs.wait(client.threads.create()["thread_id"], "lgfs", input=task)
-    assert "README.md" in str(result["messages"])
-    assert list(result["files"]) == ["/a.txt"]
-    assert "a.txt" not in project.files()
+        for _ in range(2):  # the graph is built once, and each thread has its own files
+            thread = client.threads.create()["thread_id"]
+            result: Any = client.runs.wait(thread, "lgfs", input=task)
+            assert "hi# A project" in str(result["messages"])
+            assert sorted(result["files"]) == ["/a.txt", "/b.txt"]
+    assert project.files().keys() == {"README.md", "src/answer.py"}
     server.type("\x03").exit_code()
