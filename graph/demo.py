@@ -16,14 +16,14 @@ __all__ = ("main",)
 
 _TASK = """\
 grep Mounts output_mode=content
-read_file /README.md
+read_file /README.md limit=3
 
 edit_file /README.md "# A coding agent" "# A careful coding agent"
 write_file /NOTES.md "- read the skills first\\n- then the reviewer\\n"
 
 delete /skills
 """
-_COMMANDS = (("run", _TASK), ("status",), ("undo",), ("diff",), ("log",), ("apply",), ("status",))
+_COMMANDS = (("run", _TASK), ("undo",), ("diff",), ("log",), ("apply",), ("status",))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments) or ["examples/coding_agent"]
     with tempfile.TemporaryDirectory(prefix="lgfs-demo-") as place:
         project = shutil.copytree(given[0], Path(place) / "project")
-        os.environ["XDG_DATA_HOME"] = place
+        os.environ |= {"XDG_DATA_HOME": place, "PAGER": "cat"}
         for command in _COMMANDS:
             shown = " ".join(f"'{part.strip()}'" if "\n" in part else part for part in command)
             print(f"\n$ lgfs {shown}\n", flush=True)

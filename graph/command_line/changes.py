@@ -1,7 +1,8 @@
 """What waits in a thread: `status`, `diff`, `log`, `undo`, `apply` and `discard`."""
 
+import itertools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from langgraph_filesystem.command_line.session import Graph, Record, open_thread
 from langgraph_filesystem.history.compare import changed_paths, line_counts, unified
 from langgraph_filesystem.history.thread import Thread, Tree, Version
 from langgraph_filesystem.nodes.answers import counted
+from langgraph_filesystem.state.backends.text_files import is_text
 from langgraph_filesystem.state.io import run_sync
 from langgraph_filesystem.state.paths import is_within
 
@@ -102,15 +104,29 @@ def diff(
             if paths:
                 raise Failure(f"No changes at {', '.join(paths)}.")
             return OK
-        texts = ((one[0], unified(*one)) for one in (first, *found))
+        changed = itertools.chain([first], found)
         if where.as_json:
-            for path, text in texts:
-                print_json({"path": path, "diff": text})
+            for one in changed:
+                print_json({"path": one[0], "diff": unified(*one)})
         elif patch:
-            for _, text in texts:
-                sys.stdout.buffer.write(text.encode(errors="surrogateescape"))
+            return _write_patch(changed)
         else:
-            Screen().page((line for _, text in texts for line in lines_of(text)), diff_line)
+            Screen().page((line for one in changed for line in lines_of(unified(*one))), diff_line)
+    return OK
+
+
+def _write_patch(changed: Iterable[tuple[str, Version | None, Version | None]]) -> int:
+    """Print the bytes of a patch, and fail if it can't hold something."""
+    left_out = []
+    for path, old, new in changed:
+        sys.stdout.buffer.write(unified(path, old, new).encode(errors="surrogateescape"))
+        if not all(one is None or is_text(one.content) for one in (old, new)):
+            left_out.append(shown_path(path))
+    if left_out:
+        raise Failure(
+            f"The patch lacks the content of binary files: {', '.join(left_out)}. `lgfs apply` and "
+            "`lgfs export` write them."
+        )
     return OK
 
 

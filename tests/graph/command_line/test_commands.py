@@ -232,6 +232,10 @@ def test_a_patch_has_the_bytes_as_they_are(project: Project) -> None:
     assert b"+three\r\n" in patch
     subprocess.run(["git", "apply", "--check", "-"], cwd=project.root, input=patch, check=True)
     assert "+three\\r" in project("diff")
+    project("chat", stdin="execute 'ln -s crlf.txt link; printf \"\\\\000\" >raw'\n")
+    result = project.result("diff", "--patch", code=1)
+    assert b"+three\r\n" in result.stdout_bytes
+    assert "lacks the content of binary files: raw." in result.stderr
 
 
 def test_memory_skills_and_subagents_are_set_up(project: Project) -> None:
