@@ -321,8 +321,9 @@ class _Harvest:
             is_unfit = node.kind == "special" or not self._can_hold(path, node)
             if is_scratch or is_unfit or size > min(self._limit, left):
                 self.scratch.add(path)
-                # A deletion, and what was here before, are no news.
-                if node.kind != "whiteout" and path not in self._layout.scratch:
+                # A deletion of scratch, and what was here before, are no news.
+                is_news = node.kind != "whiteout" or is_unfit
+                if is_news and path not in self._layout.scratch:
                     self.aside.append(self._slashed(path, node))
             else:
                 left -= size

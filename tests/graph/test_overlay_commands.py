@@ -186,6 +186,8 @@ def test_names_and_files_that_a_thread_cant_hold_stay_aside(root: Path) -> None:
     assert "next command: /b\\u{dcff}, /link, /pipe]" in say(agent, command)
     assert overlay_of(agent) == {}
     assert say(agent, "cat link; ls | wc -l") == "x3\n[exit status 0]"
+    (root / os.fsdecode(b"below\xff")).write_text("below\n")
+    assert "next command: /below\\u{dcff}]" in say(agent, "rm below*")
 
 
 def test_what_a_command_only_touches_is_no_change(root: Path) -> None:
