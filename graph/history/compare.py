@@ -223,7 +223,7 @@ def line_counts(old: Version | None, new: Version | None) -> tuple[int, int]:
     """Return how many lines were added and removed."""
     if not (is_text(_content(old)) and is_text(_content(new))):
         return 0, 0
-    codes = _Matcher(None, _lines(old), _lines(new)).get_opcodes()
+    codes = _Matcher(_lines(old), _lines(new)).get_opcodes()
     changed = [code for code in codes if code[0] != "equal"]
     return sum(c[4] - c[3] for c in changed), sum(c[2] - c[1] for c in changed)
 
@@ -231,9 +231,13 @@ def line_counts(old: Version | None, new: Version | None) -> tuple[int, int]:
 class _Matcher(SequenceMatcher[str]):
     """Finds the lines that differ, in a time that a person will wait."""
 
+    def __init__(self, old: list[str], new: list[str]) -> None:
+        super().__init__(None, old, new)
+        self._sides = old, new
+
     def get_opcodes(self) -> list[Any]:
         """Return the smallest difference; of long texts, one block from the first to the last."""
-        a, b = self.a, self.b
+        a, b = self._sides
         start = _equal(a, b)
         end = _equal(a[start:][::-1], b[start:][::-1])
         if min(len(a), len(b)) - start - end <= _MATCHED_LINES:
@@ -254,7 +258,7 @@ def _equal(one: Sequence[str], other: Sequence[str]) -> int:
 
 def _hunks(old: list[str], new: list[str]) -> Iterator[str]:
     """Yield the lines of a unified diff, with three lines of context."""
-    for group in _Matcher(None, old, new).get_grouped_opcodes():
+    for group in _Matcher(old, new).get_grouped_opcodes():
         (_, a, _, b, _), (_, _, c, _, d) = group[0], group[-1]
         yield f"@@ -{_range(a, c)} +{_range(b, d)} @@\n"
         for tag, i, j, k, m in group:
