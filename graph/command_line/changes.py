@@ -44,6 +44,10 @@ __all__ = (
 )
 
 
+_Changed = tuple[str, Version | None, Version | None]
+"""A path with what was there and what is there now."""
+
+
 class Where(NamedTuple):
     """Which thread a command is about, and who reads its answer."""
 
@@ -84,7 +88,12 @@ def summarize(
         return
     files = counted(len(changes), "changed file")
     screen.say(f"{files} in thread {record.thread}, not on disk yet:", "bold")
-    screen.files(changes, change_line, **({"limit": None} if all_files else {}))
+    shown = [change for change in changes if not change.path.startswith(".git/")]
+    screen.files(shown, change_line, **({"limit": None} if all_files else {}))
+    if len(shown) < len(changes):
+        screen.say(
+            f"  [{counted(len(changes) - len(shown), 'file')} in .git: lgfs diff .git]", "dim"
+        )
     screen.say(
         "See them: lgfs diff. Undo a step: lgfs undo. Write them to disk: lgfs apply.", "dim"
     )
@@ -102,7 +111,7 @@ def diff(
         first = next(found, None)
         if first is None:
             if paths:
-                raise Failure(f"No changes at {', '.join(paths)}.")
+                raise Failure(f"No changes{_at(paths)}.")
             return OK
         changed = itertools.chain([first], found)
         if where.as_json:
@@ -111,11 +120,22 @@ def diff(
         elif patch:
             return _write_patch(changed)
         else:
-            Screen().page((line for one in changed for line in lines_of(unified(*one))), diff_line)
+            Screen().page(_diff_lines(changed, shows_git=bool(paths)), diff_line)
     return OK
 
 
-def _write_patch(changed: Iterable[tuple[str, Version | None, Version | None]]) -> int:
+def _diff_lines(changed: Iterable[_Changed], *, shows_git: bool) -> Iterator[str]:
+    hidden = 0
+    for path, old, new in changed:
+        if is_within(path, "/.git") and not shows_git:
+            hidden += 1  # what a commit of the agent did there is nothing to read
+        else:
+            yield from lines_of(unified(path, old, new))
+    if hidden:
+        yield f"[{counted(hidden, 'file')} in .git: lgfs diff .git]"
+
+
+def _write_patch(changed: Iterable[_Changed]) -> int:
     """Print the bytes of a patch, and fail if it can't hold something."""
     left_out = []
     for path, old, new in changed:
@@ -158,7 +178,9 @@ def undo(where: Where, paths: Sequence[str], *, steps: int, to: str | None) -> i
         chosen = _chosen(paths, record) or None
         target = None if to is None else checkpoint_of(graph, record, to)
         done = history.undo(graph, record.config, steps, paths=chosen, to=target)
-    return _report(where, done, "undone", "Nothing to undo", paths)
+    if not done:
+        raise Failure(f"Nothing to undo{_at(paths)}. Changes that were applied stay on disk.")
+    return _report(where, done, "undone")
 
 
 def discard(where: Where, paths: Sequence[str]) -> int:
@@ -166,7 +188,9 @@ def discard(where: Where, paths: Sequence[str]) -> int:
     with open_thread(where.database, where.root, where.thread, changes=True) as (graph, record):
         _check_overlay(record)
         done = history.discard(graph, record.config, _chosen(paths, record) or None)
-    return _report(where, done, "discarded", "Nothing to discard", paths)
+    if not done:
+        raise Failure(f"Nothing to discard{_at(paths)}.")
+    return _report(where, done, "discarded")
 
 
 def apply(where: Where, paths: Sequence[str], *, force: bool) -> int:
@@ -189,7 +213,7 @@ def apply(where: Where, paths: Sequence[str], *, force: bool) -> int:
     screen = Screen()
     if not (result.applied or result.conflicts or result.failed):
         if paths:
-            raise Failure(f"Nothing to apply at {', '.join(paths)}.")
+            raise Failure(f"Nothing to apply{_at(paths)}.")
         screen.say("Nothing to apply.")
         return OK
     applied = []
@@ -228,7 +252,7 @@ def waiting_changes(database: str, record: Record) -> list[FileChange]:
 
 def versions(
     graph: Graph, record: Record, since: str | None = None, until: str | None = None
-) -> Iterator[tuple[str, Version | None, Version | None]]:
+) -> Iterator[_Changed]:
     """Yield each path that differs at two checkpoints, with both versions; else at disk and now."""
     thread = Thread(graph, record.config)
     if graph.get_state(record.config).created_at is None:
@@ -238,9 +262,7 @@ def versions(
     yield from compared(before, after)
 
 
-def compared(
-    before: Tree | None, after: Tree
-) -> Iterator[tuple[str, Version | None, Version | None]]:
+def compared(before: Tree | None, after: Tree) -> Iterator[_Changed]:
     """Yield each path that differs in two trees, with both versions; without the first, on disk."""
     before = after.without_changes() if before is None else before
     for path in run_sync(changed_paths(before, after)):
@@ -290,9 +312,11 @@ def _check_overlay(record: Record) -> None:
         )
 
 
-def _report(where: Where, paths: Sequence[str], done: str, none: str, asked: Sequence[str]) -> int:
-    if not paths:
-        raise Failure(f"{none}{' at ' + ', '.join(asked) if asked else ''}.")
+def _at(paths: Sequence[str]) -> str:
+    return f" at {', '.join(paths)}" if paths else ""
+
+
+def _report(where: Where, paths: Sequence[str], done: str) -> int:
     if where.as_json:
         for path in paths:
             print_json({"path": path, "result": done})

@@ -194,7 +194,7 @@ def virtual_path(given: str, root: str) -> str:
     typed = os.path.normpath(os.path.join(os.getcwd(), given))
     for base in {root, os.path.realpath(root)}:
         if typed == base or typed.startswith(base.rstrip("/") + "/"):
-            return "/" + os.path.relpath(typed, base).removeprefix(".").lstrip("/")
+            return os.path.normpath("/" + os.path.relpath(typed, base))
     if os.path.isabs(given):
         return os.path.normpath(given)
     raise Failure(f"{given} is outside of {root}, the directory of the thread.")

@@ -78,6 +78,25 @@ def test_paths_choose_what_is_shown_applied_and_discarded(project: Project) -> N
     assert "notes.txt" not in project.files()
 
 
+def test_what_git_keeps_for_itself_is_one_line(project: Project) -> None:
+    start = "git init -q; git config user.email a@b.c; git config user.name n"
+    subprocess.run(["sh", "-ec", start], cwd=project.root, check=True)
+    project("run", "execute 'echo new >new.txt; git add new.txt; git commit -qm one'")
+    rows = [row["path"] for row in project.rows("status")]
+    own = [path for path in rows if path.startswith(".git/")]
+    assert {".git/HEAD", "new.txt"} & {*rows} == {"new.txt"}
+    assert f"  A new.txt  +1\n  [{len(own)} files in .git: lgfs diff .git]\n" in project("status")
+    assert f"+new\n[{len(own)} files in .git: lgfs diff .git]\n" in project("diff")
+    assert "b/.git/index" in project("diff", ".git")
+
+
+def test_an_undo_says_that_it_leaves_what_was_applied(project: Project) -> None:
+    project("run", TASK)
+    project("apply")
+    assert "stay on disk" in project.result("undo", code=1).stderr
+    assert project.files() == AFTER
+
+
 def test_a_conflict_is_shown_with_both_sides_and_left_alone(project: Project) -> None:
     project("run", TASK)
     (project.root / "src" / "answer.py").write_text("def answer():\n    return 43\n")
