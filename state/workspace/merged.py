@@ -297,15 +297,16 @@ class MergedView:
             for one, text in self.texts(real, glob)
             if skips is None or not skips(renamed(one, real, path))
         ]
-        changed = self.layer.hides_below(real)
         with renaming(real, path or "/"):
             is_file = self.layer.kind(real) == "file"
             total = GrepResult(matches=[], counts={})
             if not is_file and await self.is_searched_below(real):
-                # Matches that are left out must not use up the limit.
-                one = replace(query, max_count=None) if changed else query
                 place = None if path is None else real
-                total = await self.lower.grep(one, place, glob, skips=hidden)
+                total = await self.lower.grep(query, place, glob, skips=hidden)
+                if total.truncated and any(map(hidden, total.counts or ())):
+                    # The store can't leave files out, and their matches have used up the limit.
+                    every = replace(query, max_count=None)
+                    total = await self.lower.grep(every, place, glob, skips=hidden)
             found = await in_thread(search, texts, query)
         show_bytes(found)
         return _named_lines(_joined(total, found, hidden, query), real, path)
