@@ -81,6 +81,14 @@ class Layer:
         """Say whether something is changed at or below a path."""
         place = self._prefix + path
         keys = chain(self._entries, self._thread.files)
+    def first_link(self, path: str) -> tuple[str, str] | None:
+        """Return the first link of the thread on a path, and its target."""
+        for place in [path, *ancestors(path)][::-1]:
+            entry = self.entry(place)
+            if entry is not None and entry["kind"] == "link" and self.file(place) is None:
+                return place, entry["target"]
+        return None
+
         return any(is_within(key, place.rstrip("/") or "/") for key in keys)
 
     def change(
@@ -115,13 +123,14 @@ class Layer:
         kind, file = self.kind(path), self.file(path)
         if entry is not None and kind == "link":
             return Entry(path, "link", target=entry["target"])
-        own = mode if entry is None else entry.get("mode", mode)
+        own = None if entry is None else entry.get("mode")
         if file is None:
             return Entry(path, "directory", mode=own)
         return Entry(path, "file", size_of(file), file.get("modified_at", ""), own)
 
     def entry_like(self, one: Entry, path: str) -> OverlayEntry:
         """Return the entry for a path that becomes like another one."""
+        own = mode if own is None else own
         known = self.entry(path)
         entry = OverlayEntry(kind=one.kind)
         if known is not None and "base" in known:

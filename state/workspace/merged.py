@@ -103,14 +103,13 @@ class MergedView:
         top = self.layer.top_hidden(real)
         seen = real if top is None else top.rpartition("/")[0] or "/"
         link, *more = await self.lower.resolve(seen)
-        entry = None if top is None else self.layer.entry(top)
         if more:
             [found] = await self.lower.entries(link, below=False)
             target = found.target or ""
             # An absolute link leads outside, unless the store follows it.
             is_outside = target.startswith("/") and (await self.lower.resolve(link))[-1] == link
-        elif top is not None and entry is not None and entry["kind"] == "link":
-            link, target = top, entry["target"]
+        elif own := self.layer.first_link(real):
+            link, target = own
             is_outside = target.startswith("/")
         else:
             return None
@@ -202,8 +201,11 @@ class MergedView:
         """Return every entry at or below a path, by its path."""
         above = real.rpartition("/")[0] or "/"
         lower = [] if self.layer.hides(above) else await self.lower.entries(real)
-        modes = {one.path: one.mode for one in lower if one.kind == "file"}
-        tree = {one.path: one for one in lower if not self.layer.hides(one.path)}
+        tops = {one.path: self.layer.top_hidden(one.path) for one in lower}
+        tree = {one.path: one for one in lower if tops[one.path] is None}
+        # A file keeps the mode of the one that it replaces.
+        files = [one for one in lower if one.kind == "file"]
+        modes = {one.path: one.mode for one in files if tops[one.path] == one.path}
         if real in tree and await self.is_emptied(real):
             return {}
         own = [real] if self.layer.kind(real) is not None else []

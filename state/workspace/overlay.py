@@ -368,7 +368,8 @@ class OverlayStore(FileStore):
                 entries[path] = self._layer.entry_like(one, path)
         await self._view.remove(start)
         self._layer.change(files, entries)
-        return MoveResult(path=destination, files=len(files))
+        count = sum(one.kind != "directory" for one in tree.values())
+        return MoveResult(path=destination, files=count)
 
     async def execute(
         self,
