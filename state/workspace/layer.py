@@ -54,7 +54,7 @@ class Layer:
         start, skip = (self._prefix + path).rstrip("/") + "/", len(self._prefix)
         listed = (k for k, entry in self._entries.items() if entry["kind"] in ("link", "directory"))
         for key in chain(self._thread.files, listed):
-            if key.startswith(start) and (self._prefix or not is_within(key, LOWER)):
+            if key.startswith(start) and not self.is_reserved(key[skip:]):
                 yield key[skip:]
 
     def changed(self) -> list[str]:
@@ -62,7 +62,11 @@ class Layer:
         keys = {*self._thread.files, *self._entries}
         start, skip = f"{self._prefix}/", len(self._prefix)
         paths = (k[skip:] for k in keys if k.startswith(start))
-        return sorted((p for p in paths if self._prefix or not is_within(p, LOWER)), key=_parts)
+        return sorted((path for path in paths if not self.is_reserved(path)), key=_parts)
+
+    def is_reserved(self, path: str) -> bool:
+        """Say whether the key of a path belongs to the files of a backend below."""
+        return not self._prefix and is_within(path, LOWER)
 
     def hides(self, path: str) -> bool:
         """Say whether what the store below has at a path can't be seen."""
@@ -77,10 +81,6 @@ class Layer:
                 found = place
         return found
 
-    def hides_below(self, path: str) -> bool:
-        """Say whether something is changed at or below a path."""
-        place = self._prefix + path
-        keys = chain(self._entries, self._thread.files)
     def first_link(self, path: str) -> tuple[str, str] | None:
         """Return the first link of the thread on a path, and its target."""
         for place in [path, *ancestors(path)][::-1]:
@@ -89,6 +89,10 @@ class Layer:
                 return place, entry["target"]
         return None
 
+    def hides_below(self, path: str) -> bool:
+        """Say whether something is changed at or below a path."""
+        place = self._prefix + path
+        keys = chain(self._entries, self._thread.files)
         return any(is_within(key, place.rstrip("/") or "/") for key in keys)
 
     def change(
@@ -126,11 +130,11 @@ class Layer:
         own = None if entry is None else entry.get("mode")
         if file is None:
             return Entry(path, "directory", mode=own)
+        own = mode if own is None else own
         return Entry(path, "file", size_of(file), file.get("modified_at", ""), own)
 
     def entry_like(self, one: Entry, path: str) -> OverlayEntry:
         """Return the entry for a path that becomes like another one."""
-        own = mode if own is None else own
         known = self.entry(path)
         entry = OverlayEntry(kind=one.kind)
         if known is not None and "base" in known:

@@ -36,6 +36,7 @@ from langgraph_filesystem.state.errors import (
     FilesystemError,
     IsDirectory,
     NotDirectory,
+    PathRefused,
 )
 from langgraph_filesystem.state.globs import compile_glob
 from langgraph_filesystem.state.io import in_thread
@@ -79,7 +80,7 @@ class MergedView:
             return path
         if not last:
             above, _, name = path.rpartition("/")
-            return f"{(await self.real(above or '/')).rstrip('/')}/{name}"
+            return self._allowed(f"{(await self.real(above or '/')).rstrip('/')}/{name}")
         pending = path
         for _ in range(_MAX_LINKS):
             parts = [part for part in pending.split("/") if part not in ("", ".")]
@@ -91,12 +92,17 @@ class MergedView:
                     links.append(place)
                 pending = "/".join([target, head[len(place) + 1 :], *parts[up:]])
             elif up == len(parts):
-                return head
+                return self._allowed(head)
             elif head == "/":
                 raise LeadsOutside(path)
             else:
                 pending = "/".join([head.rpartition("/")[0], *rest])
         raise explain(path, OSError(errno.ELOOP, ""))
+
+    def _allowed(self, real: str) -> str:
+        if self.layer.is_reserved(real):
+            raise PathRefused(real, "the name is reserved. Choose another path.")
+        return real
 
     async def _first_link(self, path: str, real: str) -> tuple[str, str] | None:
         """Return the first link on a path, and the path that it leads to, not yet resolved."""
