@@ -94,6 +94,8 @@ def checked_entries(update: object) -> dict[str, OverlayEntry | None]:
             normal = normalize_path(path)
         except PathRefused as refused:
             raise InvalidFiles(f"`overlay`: {refused}") from None
+        if normal == "/":
+            raise InvalidFiles(f"`overlay`: {path!r} is the root, which can't be changed.")
         if entry is not None and not _is_entry(entry):
             raise InvalidFiles(f"`overlay`: {normal} is not an entry: {str(entry)[:200]}")
         checked[normal] = entry

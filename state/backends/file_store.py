@@ -363,13 +363,13 @@ class FileStore(ABC):
 
         Whole or not at all. Without a `mode` a file keeps that of the file which it replaces.
         """
+        if new is not None and new.kind == "link":
+            raise Unsupported(PathPart(path), ": the backend has no symbolic links.")
         if await self.fingerprint(path) != before:
             raise FileChanged(path)
         is_file_now = before is not None and not before.startswith("tree:")
         if before is not None and not (is_file_now and new is not None and new.kind == "file"):
             await self.delete(path)
-        if new is not None and new.kind == "link":
-            raise Unsupported(PathPart(path), ": the backend has no symbolic links.")
         if new is not None and new.kind == "file":
             failed = await self.put({path: content})
             if path in failed:

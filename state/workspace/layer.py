@@ -54,7 +54,7 @@ class Layer:
         start, skip = (self._prefix + path).rstrip("/") + "/", len(self._prefix)
         listed = (k for k, entry in self._entries.items() if entry["kind"] in ("link", "directory"))
         for key in chain(self._thread.files, listed):
-            if key.startswith(start) and (self._prefix or not is_within(key, LOWER)):
+            if key.startswith(start) and not self.is_reserved(key[skip:]):
                 yield key[skip:]
 
     def changed(self) -> list[str]:
@@ -62,7 +62,11 @@ class Layer:
         keys = {*self._thread.files, *self._entries}
         start, skip = f"{self._prefix}/", len(self._prefix)
         paths = (k[skip:] for k in keys if k.startswith(start))
-        return sorted((p for p in paths if self._prefix or not is_within(p, LOWER)), key=_parts)
+        return sorted((path for path in paths if not self.is_reserved(path)), key=_parts)
+
+    def is_reserved(self, path: str) -> bool:
+        """Say whether the key of a path belongs to the files of a backend below."""
+        return not self._prefix and is_within(path, LOWER)
 
     def hides(self, path: str) -> bool:
         """Say whether what the store below has at a path can't be seen."""
@@ -76,6 +80,14 @@ class Layer:
             if place != "/" and (key in self._entries or key in self._thread.files):
                 found = place
         return found
+
+    def first_link(self, path: str) -> tuple[str, str] | None:
+        """Return the first link of the thread on a path, and its target."""
+        for place in [path, *ancestors(path)][::-1]:
+            entry = self.entry(place)
+            if entry is not None and entry["kind"] == "link" and self.file(place) is None:
+                return place, entry["target"]
+        return None
 
     def hides_below(self, path: str) -> bool:
         """Say whether something is changed at or below a path."""
@@ -115,9 +127,10 @@ class Layer:
         kind, file = self.kind(path), self.file(path)
         if entry is not None and kind == "link":
             return Entry(path, "link", target=entry["target"])
-        own = mode if entry is None else entry.get("mode", mode)
+        own = None if entry is None else entry.get("mode")
         if file is None:
             return Entry(path, "directory", mode=own)
+        own = mode if own is None else own
         return Entry(path, "file", size_of(file), file.get("modified_at", ""), own)
 
     def entry_like(self, one: Entry, path: str) -> OverlayEntry:

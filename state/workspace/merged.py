@@ -36,6 +36,7 @@ from langgraph_filesystem.state.errors import (
     FilesystemError,
     IsDirectory,
     NotDirectory,
+    PathRefused,
 )
 from langgraph_filesystem.state.globs import compile_glob
 from langgraph_filesystem.state.io import in_thread
@@ -79,7 +80,7 @@ class MergedView:
             return path
         if not last:
             above, _, name = path.rpartition("/")
-            return f"{(await self.real(above or '/')).rstrip('/')}/{name}"
+            return self._allowed(f"{(await self.real(above or '/')).rstrip('/')}/{name}")
         pending = path
         for _ in range(_MAX_LINKS):
             parts = [part for part in pending.split("/") if part not in ("", ".")]
@@ -91,26 +92,30 @@ class MergedView:
                     links.append(place)
                 pending = "/".join([target, head[len(place) + 1 :], *parts[up:]])
             elif up == len(parts):
-                return head
+                return self._allowed(head)
             elif head == "/":
                 raise LeadsOutside(path)
             else:
                 pending = "/".join([head.rpartition("/")[0], *rest])
         raise explain(path, OSError(errno.ELOOP, ""))
 
+    def _allowed(self, real: str) -> str:
+        if self.layer.is_reserved(real):
+            raise PathRefused(real, "the name is reserved. Choose another path.")
+        return real
+
     async def _first_link(self, path: str, real: str) -> tuple[str, str] | None:
         """Return the first link on a path, and the path that it leads to, not yet resolved."""
         top = self.layer.top_hidden(real)
         seen = real if top is None else top.rpartition("/")[0] or "/"
         link, *more = await self.lower.resolve(seen)
-        entry = None if top is None else self.layer.entry(top)
         if more:
             [found] = await self.lower.entries(link, below=False)
             target = found.target or ""
             # An absolute link leads outside, unless the store follows it.
             is_outside = target.startswith("/") and (await self.lower.resolve(link))[-1] == link
-        elif top is not None and entry is not None and entry["kind"] == "link":
-            link, target = top, entry["target"]
+        elif own := self.layer.first_link(real):
+            link, target = own
             is_outside = target.startswith("/")
         else:
             return None
@@ -202,8 +207,11 @@ class MergedView:
         """Return every entry at or below a path, by its path."""
         above = real.rpartition("/")[0] or "/"
         lower = [] if self.layer.hides(above) else await self.lower.entries(real)
-        modes = {one.path: one.mode for one in lower if one.kind == "file"}
-        tree = {one.path: one for one in lower if not self.layer.hides(one.path)}
+        tops = {one.path: self.layer.top_hidden(one.path) for one in lower}
+        tree = {one.path: one for one in lower if tops[one.path] is None}
+        # A file keeps the mode of the one that it replaces.
+        files = [one for one in lower if one.kind == "file"]
+        modes = {one.path: one.mode for one in files if tops[one.path] == one.path}
         if real in tree and await self.is_emptied(real):
             return {}
         own = [real] if self.layer.kind(real) is not None else []
@@ -297,15 +305,16 @@ class MergedView:
             for one, text in self.texts(real, glob)
             if skips is None or not skips(renamed(one, real, path))
         ]
-        changed = self.layer.hides_below(real)
         with renaming(real, path or "/"):
             is_file = self.layer.kind(real) == "file"
             total = GrepResult(matches=[], counts={})
             if not is_file and await self.is_searched_below(real):
-                # Matches that are left out must not use up the limit.
-                one = replace(query, max_count=None) if changed else query
                 place = None if path is None else real
-                total = await self.lower.grep(one, place, glob, skips=hidden)
+                total = await self.lower.grep(query, place, glob, skips=hidden)
+                if total.truncated and any(map(hidden, total.counts or ())):
+                    # The store can't leave files out, and their matches have used up the limit.
+                    every = replace(query, max_count=None)
+                    total = await self.lower.grep(every, place, glob, skips=hidden)
             found = await in_thread(search, texts, query)
         show_bytes(found)
         return _named_lines(_joined(total, found, hidden, query), real, path)

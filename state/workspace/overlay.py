@@ -55,16 +55,14 @@ from langgraph_filesystem.state.paths import ancestors, is_within, normalize_pat
 from langgraph_filesystem.state.text import PathPart
 from langgraph_filesystem.state.workspace.layer import LOWER, binary_or_text
 from langgraph_filesystem.state.workspace.merged import MergedView, renamed, renaming
-from langgraph_filesystem.state.workspace.mounts import Overlaid, open_store
+from langgraph_filesystem.state.workspace.mounts import Composed, Overlaid, open_store
 from langgraph_filesystem.state.workspace.overlay_commands import OverlayCommands
 
 __all__ = ("OverlayBackend", "OverlayStore")
 
-_MAX_LINKS = 40
 _MAX_FILES, _MAX_BYTES = 1_000, 64 << 20
 _BATCH_FILES, _BATCH_BYTES = 200, 16 << 20
 _TAKEN = "Delete it first, or choose another destination."
-_MISSING = (FileNotFound, NotDirectory)
 
 
 class OverlayBackend(Overlaid):
@@ -97,6 +95,13 @@ class OverlayBackend(Overlaid):
             raise ValueError(
                 "`lower` must be a backend, or a function that makes one, such as "
                 f"`OverlayBackend(FilesystemBackend('.'))`, not {lower!r}."
+            )
+        below: Any = lower
+        mounted = [m.backend for m in below.mounts.all] if isinstance(below, Composed) else [below]
+        if any(isinstance(backend, Overlaid) for backend in mounted):
+            raise ValueError(
+                "`lower` must not be an overlay, or have one among its mounts: its changes could "
+                "not be applied. Mount overlays beside each other."
             )
         if max_file_size_mb <= 0:
             raise ValueError(f"`max_file_size_mb` must be more than 0, not {max_file_size_mb!r}.")
@@ -368,7 +373,8 @@ class OverlayStore(FileStore):
                 entries[path] = self._layer.entry_like(one, path)
         await self._view.remove(start)
         self._layer.change(files, entries)
-        return MoveResult(path=destination, files=len(files))
+        count = sum(one.kind != "directory" for one in tree.values())
+        return MoveResult(path=destination, files=count)
 
     async def execute(
         self,

@@ -258,3 +258,19 @@ def test_an_overlay_that_a_factory_makes_says_how_to_mount_it(tmp_path: Path) ->
     told_so = answer(call("ls", path="/m"), mounts={"/m": lambda _: made}).text
     assert "give the factory to it instead" in told_so
     assert "works only in a graph" in (made.ls("/").error or "")
+
+
+def test_nothing_gets_the_mode_of_something_else_that_was_there_before(tmp_path: Path) -> None:
+    (tmp_path / "file").touch(0o600)
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "directory/file").touch(0o600)
+    agent = obedient({"/": OverlayBackend(FilesystemBackend(tmp_path))}, InMemorySaver())
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    agent.invoke(told(deletes("/file"), deletes("/directory")), thread)
+    agent.invoke(told(writes("/file/new", ""), writes("/directory/file", "")), thread)
+    agent.invoke(told(moves("/file", "/a"), moves("/directory", "/b")), thread)
+    history.apply(agent, thread)
+    (tmp_path / "plain/directory").mkdir(parents=True)
+    (tmp_path / "plain/file").touch()
+    for path, like in (("a", "directory"), ("b/file", "file")):
+        assert (tmp_path / path).stat().st_mode == (tmp_path / "plain" / like).stat().st_mode

@@ -78,6 +78,7 @@ def test_edits_of_two_branches_are_both_kept() -> None:
     [
         [],
         {"../a": None},
+        {"/": {"kind": "deleted"}},
         {"/a": {"kind": "folder"}},
         {"/a": {"kind": "link"}},
         {"/a": {"kind": "file", "target": "b"}},
