@@ -16,6 +16,9 @@ SERVER := $(VENV)/.server $(LINKS)
 DEV := $(VENV)/.dev $(LINKS)
 BENCH := $(VENV)/.bench $(LINKS)
 
+# Tests are compiled once and not by each process that runs some of them, whatever the environment says.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 # The links come after what they need, and the output of the checks stays in order.
 .NOTPARALLEL:

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import termios
 from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.context import ForkServerProcess
 from multiprocessing.reduction import DupFd
 from typing import Any, TypeVar
 
@@ -25,7 +26,7 @@ CONTEXT.set_forkserver_preload(
 
 def start(
     module: str, *args: str, streams: tuple[int, int, int], cwd: Any, env: Mapping[str, str]
-) -> Any:
+) -> ForkServerProcess:
     """Run a module as `python -m` does, as the leader of a session."""
     given = [DupFd(stream) for stream in streams]
     process = CONTEXT.Process(target=_run, args=(module, args, given, str(cwd), dict(env)))
@@ -47,7 +48,8 @@ def output_of(module: str, *args: object, code: int = 0) -> str:
 def call(function: Callable[..., T], *args: Any) -> T:
     """Call a function in a process of its own, and return its result."""
     with CONTEXT.Pool(1) as pool:
-        return pool.apply(_called, (dict(os.environ), function, args))
+        result: T = pool.apply(_called, (dict(os.environ), function, args))
+    return result
 
 
 def _called(env: dict[str, str], function: Callable[..., T], args: tuple[Any, ...]) -> T:
