@@ -24,8 +24,8 @@ from langgraph_filesystem.state.files import FileData, digest_of, file_bytes
 from langgraph_filesystem.state.io import attempt
 from langgraph_filesystem.state.paths import ancestors
 from langgraph_filesystem.state.text import PathPart, escaped
-from langgraph_filesystem.state.workspace.layer import Layer
 from langgraph_filesystem.state.workspace.mounts import Mount
+from langgraph_filesystem.state.workspace.overlay_changes import OverlayChanges
 
 __all__ = ("ApplyResult", "Conflict", "OnConflict", "apply")
 
@@ -164,7 +164,7 @@ class _MountApply:
     ) -> None:
         self._mount = mount
         self._lower: FileStore = tree.lower(mount)
-        self._layer: Layer = tree.layer(mount)
+        self._layer: OverlayChanges = tree.layer(mount)
         self._tree = tree
         self._forces = on_conflict == "force"
         self._result = result

@@ -13,7 +13,7 @@ from langgraph_filesystem.state.backends.text_files import is_text
 from langgraph_filesystem.state.files import digest_of, file_bytes
 from langgraph_filesystem.state.paths import is_within
 from langgraph_filesystem.state.text import escaped
-from langgraph_filesystem.state.workspace.layer import LOWER
+from langgraph_filesystem.state.workspace.overlay_changes import LOWER
 
 __all__ = ("Change", "Changes", "changed_paths", "changes", "diff", "line_counts", "unified")
 

@@ -18,8 +18,8 @@ from langgraph_filesystem.state.errors import FilesystemError
 from langgraph_filesystem.state.files import CONFLICTS, Files, ThreadFiles, file_bytes
 from langgraph_filesystem.state.io import call_either, is_sync
 from langgraph_filesystem.state.paths import ancestors, is_within, normalize_path
-from langgraph_filesystem.state.workspace.layer import LOWER, Layer
 from langgraph_filesystem.state.workspace.mounts import Mount, Mounts
+from langgraph_filesystem.state.workspace.overlay_changes import LOWER, OverlayChanges
 
 __all__ = ("Graph", "Step", "Thread", "Tree", "Version")
 
@@ -278,9 +278,9 @@ class Tree:
             self._lower[mount.prefix] = mount.overlay.open_lower(context)
         return self._lower[mount.prefix]
 
-    def layer(self, mount: Mount) -> Layer:
+    def layer(self, mount: Mount) -> OverlayChanges:
         """Return what the thread changed in an overlay."""
-        return Layer(self.thread, mount.prefix)
+        return OverlayChanges(self.thread, mount.prefix)
 
     async def version(self, path: str) -> Version | None:
         """Return what is at a path; `None` where nothing is."""

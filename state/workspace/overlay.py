@@ -53,10 +53,10 @@ from langgraph_filesystem.state.errors import (
 from langgraph_filesystem.state.files import FileData, FileEdit, current_time, digest_of, file_bytes
 from langgraph_filesystem.state.paths import ancestors, is_within, normalize_path
 from langgraph_filesystem.state.text import PathPart
-from langgraph_filesystem.state.workspace.layer import LOWER, binary_or_text
-from langgraph_filesystem.state.workspace.merged import MergedView, renamed, renaming
 from langgraph_filesystem.state.workspace.mounts import Composed, Overlaid, open_store
+from langgraph_filesystem.state.workspace.overlay_changes import LOWER, binary_or_text
 from langgraph_filesystem.state.workspace.overlay_commands import OverlayCommands
+from langgraph_filesystem.state.workspace.overlay_view import MergedView, renamed, renaming
 
 __all__ = ("OverlayBackend", "OverlayStore")
 

@@ -42,8 +42,8 @@ from langgraph_filesystem.state.globs import compile_glob
 from langgraph_filesystem.state.io import change_in_thread, in_thread
 from langgraph_filesystem.state.paths import ancestors, is_within
 from langgraph_filesystem.state.text import escaped
-from langgraph_filesystem.state.workspace.layer import Layer, binary_or_text
-from langgraph_filesystem.state.workspace.merged import MergedView
+from langgraph_filesystem.state.workspace.overlay_changes import OverlayChanges, binary_or_text
+from langgraph_filesystem.state.workspace.overlay_view import MergedView
 
 __all__ = ("OverlayCommands",)
 
@@ -93,7 +93,7 @@ class OverlayCommands:
         """Run a command, unless this call has been made before, and change the thread."""
         thread = self._context.files
         assert thread is not None
-        layer = Layer(thread, self._context.prefix)
+        layer = OverlayChanges(thread, self._context.prefix)
         run = CommandRun(once, await in_thread(_version, layer))
         await change_in_thread(run.begin)
         if run.is_begun:
@@ -178,7 +178,7 @@ class _Layout:
     """What a layer has before the command runs."""
 
     def __init__(
-        self, upper: UpperDirectory, layer: Layer, confinement: Confinement | None
+        self, upper: UpperDirectory, layer: OverlayChanges, confinement: Confinement | None
     ) -> None:
         self._upper = upper
         self._layer = layer
@@ -443,12 +443,12 @@ async def _hidden(view: MergedView, confinement: Confinement | None) -> set[str]
     }
 
 
-def _version(layer: Layer) -> str:
+def _version(layer: OverlayChanges) -> str:
     """Return a digest of all that the thread has changed."""
     return digest_of("".join(_version_at(layer, path) for path in layer.changed()).encode())[:16]
 
 
-def _version_at(layer: Layer, path: str) -> str:
+def _version_at(layer: OverlayChanges, path: str) -> str:
     """Return a digest of what the thread has at a path, or what it hides there."""
     top = layer.top_hidden(path)
     found = [path, layer.file(path), layer.entry(path), top, layer.entry(top) if top else None]

@@ -42,7 +42,7 @@ from langgraph_filesystem.state.globs import compile_glob
 from langgraph_filesystem.state.io import in_thread
 from langgraph_filesystem.state.paths import ancestors, is_within
 from langgraph_filesystem.state.text import PathPart
-from langgraph_filesystem.state.workspace.layer import Layer
+from langgraph_filesystem.state.workspace.overlay_changes import OverlayChanges
 
 __all__ = ("MergedView", "renamed", "renaming")
 
@@ -54,7 +54,7 @@ class MergedView:
 
     def __init__(self, open_lower: Callable[[], FileStore], context: MountContext) -> None:
         self._open_lower = open_lower
-        self.layer = Layer(context.files, context.prefix)
+        self.layer = OverlayChanges(context.files, context.prefix)
         self.upper: FileStore = StateBackend().open(context)
         """The files of the thread, as a store."""
 

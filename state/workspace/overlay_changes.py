@@ -1,4 +1,4 @@
-"""The layer of a thread over one mount: what it changed there, by the paths of the mount."""
+"""What a thread changed in one overlay mount: the upper layer of the overlay, in the state."""
 
 import base64
 from collections.abc import Iterator, Mapping
@@ -19,13 +19,13 @@ from langgraph_filesystem.state.files import (
 )
 from langgraph_filesystem.state.paths import ancestors, is_within
 
-__all__ = ("LOWER", "Layer", "binary_or_text")
+__all__ = ("LOWER", "OverlayChanges", "binary_or_text")
 
 LOWER = "/.lower"
 """Where the files of a backend below are, if these are in the state as well."""
 
 
-class Layer:
+class OverlayChanges:
     """The files and the entries of a thread below one prefix."""
 
     def __init__(self, thread: ThreadFiles | None, prefix: str) -> None:
