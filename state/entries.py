@@ -40,6 +40,8 @@ class OverlayEntry(TypedDict):
     """Of a link: where it leads."""
     edits: NotRequired[list[Edit]]
     """Of a file: what turns the base into it; left out if it was written as a whole."""
+    result: NotRequired[str]
+    """With `edits`: the digest of the file after them. A client may have written it since."""
 
 
 Entries: TypeAlias = dict[str, OverlayEntry]
@@ -111,12 +113,16 @@ def _merged(old: OverlayEntry | None, new: OverlayEntry) -> OverlayEntry:
         return _whole(new)
     if "edits" not in old:
         return old
-    return {**new, **old, "edits": [*old["edits"], *new["edits"]]}
+    return {**new, **_whole(old), "edits": [*old["edits"], *new["edits"]]}
 
 
 def _since(old: OverlayEntry | None, new: OverlayEntry) -> OverlayEntry:
     """Return what adds to an old entry what a new one has more."""
-    if old is None or "edits" not in new:
+    if "edits" not in new:
+        return new
+    # Other branches may edit the file too.
+    new = {**_whole(new), "edits": new["edits"]}
+    if old is None:
         return new
     before = old.get("edits", [])
     is_continued = "edits" in old and new["edits"][: len(before)] == before
@@ -126,10 +132,11 @@ def _since(old: OverlayEntry | None, new: OverlayEntry) -> OverlayEntry:
 def _whole(entry: OverlayEntry) -> OverlayEntry:
     whole = entry.copy()
     whole.pop("edits", None)
+    whole.pop("result", None)
     return whole
 
 
-_TEXTS = ("base", "target")
+_TEXTS = ("base", "target", "result")
 
 
 def _is_entry(entry: Any) -> bool:

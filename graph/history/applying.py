@@ -31,6 +31,7 @@ __all__ = ("ApplyResult", "Conflict", "OnConflict", "apply")
 
 OnConflict: TypeAlias = Literal["report", "force"]
 _ABOVE = "the directory above it is in conflict"
+_WAITS = " is deleted when the new files of the thread are all there. Apply again then."
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,8 @@ async def apply(
     Args:
         graph: The graph of the thread.
         config: Names the thread, and a checkpoint if it is not about the newest.
-        paths: Apply only changes at or below these paths; by default all.
+        paths: Apply only changes at or below these paths; by default all. With a path in a
+            directory that was deleted or replaced as a whole, all of that is applied.
         on_conflict: What to do where the file below is not what a change was based on, and its
             edits don't fit any more: `report` leaves both alone, `force` takes the file of the
             thread and keeps the other one beside it, with `.theirs` at the end of its name.
@@ -97,11 +99,10 @@ async def apply(
     thread = Thread(graph, config, context, as_node)
     thread.check_paths(paths, only_overlays=True)
     tree = thread.tree(await thread.state())
-    chosen = selected(tree, paths)
+    chosen = _with_parents(tree, [*filter(selected(tree, paths), tree.waiting())])
     result = ApplyResult()
     works = [
-        _MountApply(tree, mount, [p for p in tree.waiting() if chosen(p)], on_conflict, result)
-        for mount in thread.mounts.overlays
+        _MountApply(tree, mount, chosen, on_conflict, result) for mount in thread.mounts.overlays
     ]
     for work in works:
         await work.judge()
@@ -123,6 +124,12 @@ async def apply(
     await _forget(thread, tree, known, result.applied)
     result.config = (await thread.state()).config
     return result
+
+
+def _with_parents(tree: Tree, paths: Collection[str]) -> set[str]:
+    """Return the paths with the new directories that they are in."""
+    parents = {above for path in paths for above in ancestors(path) if above in tree.entries}
+    return {*paths, *(one for one in parents if tree.entries[one]["kind"] == "directory")}
 
 
 async def _forget(thread: Thread, tree: Tree, known: Tree, paths: Collection[str]) -> None:
@@ -193,6 +200,10 @@ class _MountApply:
             if any(above in self._left for above in ancestors(step.path)):
                 self._conflict(step.path, _ABOVE, None)
                 continue
+            if step.new is None and self._lacks_new_files():
+                # It may be where one of them was moved from: nothing on disk would have it then.
+                self._fail(step.path, FilesystemError(PathPart(step.path), _WAITS))
+                continue
             done = await attempt(self._carry_out(step), "apply ", PathPart(step.path))
             if isinstance(done, FileChanged):
                 self._conflict(step.path, "it was changed below at this moment", None)
@@ -207,12 +218,17 @@ class _MountApply:
         # A file that a client wrote to `files` has no entry.
         return self._tree.entries.get(path) or OverlayEntry(kind="file")
 
+    def _lacks_new_files(self) -> bool:
+        """Say whether something could not be written where nothing was before."""
+        return any("base" not in self._changes.get(path, {}) for path in self._left)
+
     def _order(self, step: _Write) -> tuple[int, int, str]:
-        is_directory = step.new is not None and step.new.kind == "directory"
-        is_deletion = step.new is None and next(self._layer.below(step.path), None) is None
-        if is_directory:
-            return 2, -len(step.path), step.path  # from the bottom up
-        return (1 if is_deletion else 0), 0, step.path
+        if step.new is not None and step.new.kind == "directory":
+            return 3, -len(step.path), step.path  # from the bottom up
+        if step.new is None and next(self._layer.below(step.path), None) is None:
+            return 2, 0, step.path
+        is_replaced = any(one in self._opaque for one in (step.path, *ancestors(step.path)))
+        return (1 if is_replaced else 0), 0, step.path
 
     async def _judge(self, path: str) -> list[_Write]:
         """Return the steps of a change; none if it is done, or in conflict."""
@@ -227,7 +243,9 @@ class _MountApply:
         if await self._is_done(path, new, content, now):
             self._result.applied.append(self._mount.outer(path))
             return []
-        is_ready = now == base or (now is None and base is not None and base.startswith("tree:"))
+        # What becomes something of another kind is removed first: a kill leaves nothing there.
+        is_other = base is not None and (base.startswith("tree:") or (new and new.kind != "file"))
+        is_ready = now == base or (now is None and is_other)
         is_kept = not is_ready and new is not None and new.kind == "directory"
         if is_kept and await self._has_only_ours(path):
             return [_Write(path, new, content, None)]  # its mode is left to be set
@@ -290,21 +308,23 @@ class _MountApply:
 
     async def _fitted(self, path: str, change: OverlayEntry, now: str | None) -> bytes | None:
         """Return the file below with the edits of the thread, if each of them fits."""
-        edits = change.get("edits")
+        edits, file = change.get("edits"), self._layer.file(path)
         theirs = await self._theirs(path, now)
-        if not edits or theirs is None:
+        if not edits or theirs is None or now is None or file is None:
             return None
+        if change.get("result") not in (None, digest_of(file_bytes(file))):
+            return None  # a client has written it
         try:
-            text, rejected = apply_edits(decoded(path, theirs), edits)
+            below = decoded(path, theirs)
         except NotText:
             return None
-        if rejected or now is None:
+        text, rejected = apply_edits(below, edits)
+        # An edit that adds to a text fits again where it is made already.
+        if rejected or any(one["old"] in one["new"] and one["new"] in below for one in edits):
             return None
         entry = OverlayEntry(kind="file", base=now)
         if "mode" in change:
             entry["mode"] = change["mode"]
-        file = self._layer.file(path)
-        assert file is not None
         self.rebased[self._mount.outer(path)] = ({**file, "content": text}, entry)
         return text.encode()
 

@@ -79,7 +79,7 @@ async def diff(
     thread = Thread(graph, config, context)
     thread.check_paths(None)
     after = thread.tree(await thread.state(b))
-    before = await _start(thread) if a is None else thread.tree(await thread.state(a))
+    before = await _start(thread, after) if a is None else thread.tree(await thread.state(a))
     texts = [
         unified(path, await before.version(path), await after.version(path))
         for path in await changed_paths(before, after)
@@ -118,10 +118,10 @@ def _shown(paths: Iterable[str]) -> list[str]:
     return sorted(path for path in paths if not is_within(path, LOWER))
 
 
-async def _start(thread: Thread) -> Tree:
-    """Return the files that the thread was given when it started, and no change of an overlay."""
+async def _start(thread: Thread, now: Tree) -> Tree:
+    """Return the files that the thread was given when it started, and what lies below now."""
     first = [one.id for one in await thread.checkpoints() if one.metadata.get("step", 0) >= 0]
-    return thread.tree(await thread.state(first[-1] if first else None)).without_changes()
+    return now.without_changes(thread.tree(await thread.state(first[-1] if first else None)))
 
 
 async def _change(step: Step, path: str) -> Change | None:

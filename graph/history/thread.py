@@ -155,9 +155,7 @@ class Thread:
         mounts = Mounts(found)
         while factory := next((mount for mount in mounts.all if mount.is_factory), None):
             mounts = mounts.with_made(factory, factory.backend(self.runtime))
-        # Edits that did not fit are no changes of what an overlay shows.
-        is_overlaid = mounts.locate(CONFLICTS).overlay is not None
-        return mounts.with_conflicts if is_overlaid else mounts
+        return mounts
 
     async def _write(self, values: Mapping[str, Any] | None, node: str, author: str) -> None:
         graph = self.graph
@@ -247,10 +245,15 @@ class Tree:
                 paths |= {mount.outer(one.path) for one in found}
         return paths
 
-    def without_changes(self) -> "Tree":
-        """Return the files without the changes that wait in overlays."""
-        waiting = {*self.waiting()}
-        files = {path: file for path, file in self.files.items() if path not in waiting}
+    def without_changes(self, start: "Tree | None" = None) -> "Tree":
+        """Return the files without the changes that wait in overlays.
+
+        The thread's own files are those of the start, if it is given; what is below is as it is.
+        """
+        given = self if start is None else start
+        waiting = {*given.waiting()}
+        files = {path: file for path, file in given.files.items() if path not in waiting}
+        files |= {path: file for path, file in self.files.items() if is_within(path, LOWER)}
         return Tree(ThreadFiles(files, {}), self._mounts, self._runtime)
 
     def replaced(self, others: Mapping[str, "Tree"]) -> "Tree":
@@ -263,8 +266,12 @@ class Tree:
 
     def waiting(self) -> list[str]:
         """Return the paths of changes that wait in overlays."""
-        paths = [path for path in {*self.files, *self.entries} if not is_within(path, LOWER)]
+        paths = [path for path in {*self.files, *self.entries} if not self._is_own(path)]
         return sorted(path for path in paths if self._mounts.locate(path).overlay is not None)
+
+    def _is_own(self, path: str) -> bool:
+        """Say whether a file is none of an overlay's: of a store below, or an edit not made."""
+        return is_within(path, LOWER) or (is_within(path, CONFLICTS) and path not in self.entries)
 
     def mount_of(self, path: str) -> Mount:
         """Return the mount that serves a path."""
@@ -322,10 +329,14 @@ class Tree:
         return next((one.mode for one in below if one.kind == "file"), None)
 
     def covering(self, paths: Iterable[str]) -> list[str]:
-        """Return the paths, each replaced by the topmost directory above it that was changed."""
+        """Return the paths, each replaced by the topmost directory above it that hides another."""
         return [
             next(
-                (above for above in [*ancestors(path)][::-1] if self.has(above)),
+                (
+                    above
+                    for above in [*ancestors(path)][::-1]
+                    if "base" in self.entries.get(above, {})
+                ),
                 path,
             )
             for path in map(normalize_path, paths)

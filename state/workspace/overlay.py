@@ -320,7 +320,9 @@ class OverlayStore(FileStore):
             base = None
             if file is None:
                 file = base = await self._file_below(real)
-                entry["base"] = digest_of(file_bytes(file))
+            digest = digest_of(file_bytes(file))
+            if base is not None:
+                entry["base"] = digest
             if file.get("encoding", "utf-8") == "base64":
                 raise not_text(real, file_bytes(file))
             encoded(real, new_string)
@@ -330,9 +332,18 @@ class OverlayStore(FileStore):
             if base is not None:
                 change["base"] = base
             entry["edits"] = [plan.edit]
+            if known is not None and known.get("result", digest) != digest:
+                # A client has written the file since, so the edits alone don't make it.
+                entry = {**known, "kind": "file"}
+                entry.pop("edits")
+                entry.pop("result")
+            self._layer.change({real: change}, {})
+            edited = self._layer.file(real)
+            if "edits" in entry and edited is not None:
+                entry["result"] = digest_of(file_bytes(edited))
             # A file that a client put here has no entry, so nobody knows what it is based on.
-            entries = {real: entry} if base is not None or known is not None else {}
-            self._layer.change({real: change}, entries)
+            if base is not None or known is not None:
+                self._layer.change({}, {real: entry})
         return EditResult(path=file_path, occurrences=plan.count, first_line=plan.first_line)
 
     async def delete(self, file_path: str, *, once: str | None = None) -> DeleteResult:

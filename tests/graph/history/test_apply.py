@@ -83,6 +83,26 @@ def test_only_some_paths_are_applied(repository: Repository) -> None:
     assert repository.waiting() == ["/b"]
 
 
+def test_a_file_of_a_new_directory_is_applied_undone_or_discarded_alone(
+    repository: Repository,
+) -> None:
+    for name in "abcd":
+        repository.write(f"src/{name}", name)
+    (repository.root / "src").chmod(0o750)
+    repository.do(moves("/src", "/lib"))
+    assert history.undo(repository.agent, THREAD, paths=["/lib/d"]) == ["/lib/d"]
+    assert history.discard(repository.agent, THREAD, ["/lib/c"]) == ["/lib/c"]
+    assert repository.apply(paths=["/lib/a"]).applied == ["/lib", "/lib/a"]
+    assert repository.waiting() == ["/lib/b", "/src"]
+    repository.do(edits("/lib/a", "a", "A"))
+    assert repository.apply().applied == ["/lib/a", "/lib/b", "/src"]
+    assert repository.tree() == {
+        "lib": ("directory", "0o750"),
+        "lib/a": ("file", "0o644", b"A"),
+        "lib/b": ("file", "0o644", b"b"),
+    }
+
+
 def test_edits_are_replayed_on_a_file_that_others_have_changed(repository: Repository) -> None:
     path = repository.write("a", "one\ntwo\nthree\n")
     repository.do(edits("/a", "two", "2"))
@@ -125,6 +145,76 @@ def test_a_conflict_is_reported_with_both_sides_or_ours_is_taken(
         "new.theirs": ("file", "0o644", b"theirs"),
     }
     assert repository.waiting() == []
+
+
+@pytest.mark.parametrize("theirs", ["import os\nimport sys\n", "import os\nimport sys\nx\n"])
+def test_an_edit_that_is_there_already_is_not_made_again(
+    repository: Repository, theirs: str
+) -> None:
+    path = repository.write("a", "import os\n")
+    repository.do(edits("/a", "import os\n", "import os\nimport sys\n"))
+    path.write_text(theirs)
+    assert bool(repository.apply().conflicts) == theirs.endswith("x\n")
+    assert path.read_text() == theirs
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_file_that_a_client_wrote_is_not_replaced_by_edits(
+    repository: Repository, again: bool
+) -> None:
+    path = repository.write("a", "one\ntwo\n")
+    repository.do(edits("/a", "two", "2"))
+    repository.agent.update_state(THREAD, {"files": {"/a": "one\n2\nby the user\n"}})
+    if again:
+        repository.do(edits("/a", "one", "1"))
+    path.write_text("zero\none\ntwo\n")
+    [conflict] = repository.apply().conflicts
+    assert b"by the user" in (conflict.ours or b"")
+    repository.agent.update_state(THREAD, {"files": {"/a": None}})
+    assert [one.path for one in repository.apply().conflicts] == ["/a"]
+    assert path.read_text() == "zero\none\ntwo\n"
+
+
+@pytest.mark.parametrize("why", ["full", "taken"])
+@pytest.mark.parametrize("kind", ["file", "directory"])
+def test_what_is_moved_stays_until_it_is_at_its_destination(
+    repository: Repository, why: str, kind: str
+) -> None:
+    name = "old" if kind == "file" else "old/x"
+    old = repository.write(name, "x" * 5_000)
+    repository.do(moves("/old", "/new"))
+    if why == "taken":
+        repository.write("new", "theirs")
+        result = repository.apply()
+    else:
+        with largest_file(4_000):
+            result = repository.apply()
+    assert "is deleted when the new files" in result.failed["/old"]
+    assert old.exists()
+    if why == "taken":
+        (repository.root / "new").unlink()
+    assert repository.apply().failed == {}
+    assert not (repository.root / "old").exists()
+    assert (repository.root / name.replace("old", "new")).read_text() == "x" * 5_000
+
+
+def test_a_directory_called_conflicts_is_applied(repository: Repository) -> None:
+    repository.write("conflicts/a", "1")
+    repository.do(edits("/conflicts/a", "1", "2"), writes("/conflicts/b", "b"))
+    assert repository.apply().applied == ["/conflicts/a", "/conflicts/b"]
+
+
+@pytest.mark.parametrize("kind", ["link", "directory"])
+def test_a_file_that_becomes_something_else_is_applied_after_a_kill(
+    repository: Repository, kind: str
+) -> None:
+    repository.write("a", "a")
+    (repository.root / "link").symlink_to("there")
+    repository.write("directory/x", "x")
+    repository.do(deletes("/a"))
+    repository.do(moves(f"/{kind}", "/a"))
+    (repository.root / "a").unlink()  # as a kill leaves it, before the other thing is there
+    assert repository.apply().conflicts == []
 
 
 def test_a_file_that_others_have_deleted_is_a_conflict(repository: Repository) -> None:
@@ -231,6 +321,14 @@ async def test_other_backends_can_lie_below(kind: str, tmp_path: Path) -> None:
     assert [m.status for m in values["messages"] if m.type == "tool"] == ["success"] * 4
     assert values["overlay"]["/m/c"]["kind"] == "deleted"
     assert values["files"]["/m/own/b"]["content"] == "B"
+
+
+def test_a_diff_over_the_state_is_against_what_lies_below_now() -> None:
+    agent = obedient({"/": OverlayBackend(StateBackend())}, InMemorySaver())
+    agent.invoke(told(writes("/a", "one\n")), THREAD)
+    history.apply(agent, THREAD)
+    agent.invoke(told(edits("/a", "one", "1")), THREAD)
+    assert "-one\n+1\n" in history.diff(agent, THREAD)
 
 
 def test_a_wrong_answer_to_conflicts_is_an_error(repository: Repository) -> None:
