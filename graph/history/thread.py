@@ -29,7 +29,7 @@ Checkpoint = str | RunnableConfig | StateSnapshot
 
 
 _UNREADABLE = b"\0"
-"""Stands for the content of a file below that is large, or can't be read."""
+"""Stands for the content of a lower file that is large, or can't be read."""
 _LARGE = 10 << 20
 """Bytes."""
 
@@ -40,7 +40,7 @@ class Version(NamedTuple):
     kind: str
     """`file`, `link` or `directory`."""
     content: bytes = b""
-    """Of a file; of a link, where it leads to."""
+    """The bytes of a file, or the target of a link."""
     mode: int | None = None
 
 
@@ -83,7 +83,7 @@ class Thread:
         """Yield each step that wrote files, the newest first."""
         after = self.tree(await self.state())
         for newer, older in pairwise(await self.checkpoints()):
-            # To load a state takes a hundred times as long as to list its checkpoint.
+            # Loading a state takes a hundred times as long as listing its checkpoint.
             if newer.versions != older.versions:
                 state = await self.state(older.id)
                 before = self.tree(state)
@@ -209,7 +209,7 @@ class Step(NamedTuple):
 
 
 class Tree:
-    """The files of a thread in one checkpoint, with what lies below its overlays now."""
+    """The files of a thread in one checkpoint, over the lower files as they are now."""
 
     def __init__(self, thread: ThreadFiles, mounts: Mounts, runtime: Runtime[Any]) -> None:
         self.thread = thread
@@ -236,7 +236,7 @@ class Tree:
         return {*_differing(self.files, other.files), *_differing(self.entries, other.entries)}
 
     async def differing_files(self, other: "Tree") -> set[str]:
-        """Return the same with every lower file under a directory that one of them hides."""
+        """Return `differing`, and every lower file in a directory that one of the trees hides."""
         paths = self.differing(other)
         for path in [*paths]:
             mount = self._mounts.locate(path)
@@ -248,7 +248,7 @@ class Tree:
     def without_changes(self, start: "Tree | None" = None) -> "Tree":
         """Return the files without the changes that wait in overlays.
 
-        The thread's own files are those of the start, if it is given; what is below is as it is.
+        The thread's own files are those of `start`, if it is given; lower files are as they are.
         """
         given = self if start is None else start
         waiting = {*given.waiting()}
@@ -270,7 +270,7 @@ class Tree:
         return sorted(path for path in paths if self._mounts.locate(path).overlay is not None)
 
     def _is_own(self, path: str) -> bool:
-        """Say whether a file is none of an overlay's: of a store below, or an edit not made."""
+        """Say whether a file is no change in an overlay: of a lower store, or a rejected edit."""
         return is_within(path, LOWER) or (is_within(path, CONFLICTS) and path not in self.entries)
 
     def mount_of(self, path: str) -> Mount:
@@ -278,7 +278,7 @@ class Tree:
         return self._mounts.locate(path)
 
     def lower(self, mount: Mount) -> FileStore:
-        """Return the store below an overlay."""
+        """Return the lower store of an overlay."""
         assert mount.overlay is not None
         if mount.prefix not in self._lower:
             context = MountContext(mount.prefix, self.thread, self._runtime)
@@ -303,12 +303,12 @@ class Tree:
             return Version(entry["kind"], entry.get("target", "").encode(), entry.get("mode"))
         layer, inner = self.layer(mount), mount.inner(path)
         if layer.hides(inner):
-            # A directory that was deleted is there again if something was written to it.
+            # A deleted directory exists again if something was written into it.
             return Version("directory") if layer.kind(inner) == "directory" else None
         return await self.below(path)
 
     async def below(self, path: str) -> Version | None:
-        """Return what lies below an overlay at a path."""
+        """Return what the lower store of an overlay has at a path."""
         mount = self._mounts.locate(path)
         lower, inner = self.lower(mount), mount.inner(path)
         for found in await lower.entries(inner, below=False):
@@ -321,7 +321,7 @@ class Tree:
         return None
 
     async def _mode(self, mount: Mount, path: str) -> int | None:
-        """Return the mode of a file of the thread: its own, or that of the file below."""
+        """Return the mode of a file of the thread: its own, or that of the lower file."""
         entry = self.entries.get(path)
         if entry is not None and "mode" in entry:
             return entry["mode"]
@@ -329,7 +329,7 @@ class Tree:
         return next((one.mode for one in below if one.kind == "file"), None)
 
     def covering(self, paths: Iterable[str]) -> list[str]:
-        """Return the paths, each replaced by the topmost directory above it that hides another."""
+        """Return the paths, each replaced by its topmost parent that hides a lower entry."""
         return [
             next(
                 (
