@@ -319,7 +319,7 @@ class OverlayStore(FileStore):
             entry: OverlayEntry = {"kind": "file"}
             base = None
             if file is None:
-                file = base = await self._file_below(real)
+                file = base = await self._lower_file(real)
             digest = digest_of(file_bytes(file))
             if base is not None:
                 entry["base"] = digest
@@ -438,7 +438,7 @@ class OverlayStore(FileStore):
         if size > self._limit:
             raise FileTooLarge(path, size, self._limit)
 
-    async def _file_below(self, real: str) -> FileData:
+    async def _lower_file(self, real: str) -> FileData:
         """Return the lower file that is about to be changed for the first time."""
         assert self._view.holder(real) is self._view.lower  # or it raises
         for one in await self._view.lower.entries(real, below=False):

@@ -89,7 +89,7 @@ class OverlayChanges:
                 return place, entry["target"]
         return None
 
-    def hides_below(self, path: str) -> bool:
+    def hides_inside(self, path: str) -> bool:
         """Say whether something is changed at a path or inside it."""
         place = self._prefix + path
         keys = chain(self._entries, self._thread.files)

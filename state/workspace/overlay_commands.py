@@ -225,7 +225,7 @@ class _Layout:
         file, entry = layer.file(path), layer.entry(path)
         mode = None if entry is None else entry.get("mode")
         if file is not None:
-            usual = upper.file_mode_below(path, _NEW_FILE)
+            usual = upper.lower_file_mode(path, _NEW_FILE)
             own = usual if mode is None else mode
             upper.put_file(path, file_bytes(file), own, _timestamp(file))
         elif entry is not None and entry["kind"] == "link":
@@ -237,7 +237,7 @@ class _Layout:
 
     def _own_data(self) -> Iterator[str]:
         """Yield the path of our own data, if it is inside the directory."""
-        root = self._upper.root_below()
+        root = self._upper.lower_root()
         if is_within(data_directory(), root):
             yield data_directory()[len(root.rstrip("/")) :]
 
@@ -300,14 +300,14 @@ class _Harvest:
         """Say whether a directory is in the layer only as a parent of other entries."""
         if node.kind != "directory" or node.opaque or self._layer.hides(path):
             return False
-        if not self._upper.is_directory_below(path):
+        if not self._upper.has_lower_directory(path):
             return False
-        if node.mode != self._upper.mode_below(path):
+        if node.mode != self._upper.lower_mode(path):
             self.modes.append(path)
         return True
 
     def _slashed(self, path: str, node: Node) -> str:
-        is_gone = node.kind == "whiteout" and self._upper.is_directory_below(path)
+        is_gone = node.kind == "whiteout" and self._upper.has_lower_directory(path)
         return f"{path}/" if node.kind == "directory" or is_gone else path
 
     async def _set_aside(self, touched: Mapping[str, Node], ignored: Collection[str]) -> None:
@@ -390,7 +390,7 @@ class _Harvest:
                 entry["mode"] = node.mode
             # The new directory hides the whole lower directory, so entries for deletions inside it
             # are redundant.
-            below = self._layer.changed() if self._upper.is_directory_below(path) else ()
+            below = self._layer.changed() if self._upper.has_lower_directory(path) else ()
             gone = [
                 one
                 for one in below
@@ -400,7 +400,7 @@ class _Harvest:
 
     async def _put_file(self, path: str, node: Node, now: Entry | None) -> None:
         content = await in_thread(self._upper.read, path, node)
-        usual = self._upper.file_mode_below(path, _NEW_FILE)
+        usual = self._upper.lower_file_mode(path, _NEW_FILE)
         has_mode = now is not None and node.mode == (usual if now.mode is None else now.mode)
         if has_mode and await self._content(path) == content:
             return  # it was only touched, or opened for writing

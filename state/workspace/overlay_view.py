@@ -176,14 +176,14 @@ class MergedView:
         Where directories exist only through their files, it is then gone.
         """
         is_kept = self.lower.capabilities.directories or real == "/"
-        if is_kept or not self.layer.hides_below(real) or self.layer.kind(real) is not None:
+        if is_kept or not self.layer.hides_inside(real) or self.layer.kind(real) is not None:
             return False
         if await self.lower.kind(real) != "directory":
             return False
         found = (await self.lower.glob("**", real)).matches or ()
         return all(self.layer.hides(info["path"]) for info in found)
 
-    async def is_directory_below(self, real: str) -> bool:
+    async def has_lower_directory(self, real: str) -> bool:
         """Say whether the lower store has a directory to list; raise if neither store has one."""
         upper, is_hidden = self.layer.kind(real), self.layer.hides(real)
         lower = None if is_hidden or upper == "file" else await self.lower.kind(real)
@@ -191,10 +191,10 @@ class MergedView:
             raise NotDirectory(real) if upper or lower else self.missing(real)
         return lower == "directory"
 
-    async def is_searched_below(self, real: str) -> bool:
+    async def searches_lower(self, real: str) -> bool:
         if not self.layer.hides(real) and await self.lower.kind(real) == "file":
             return True
-        return await self.is_directory_below(real)
+        return await self.has_lower_directory(real)
 
     def texts(self, real: str, glob: str | None) -> Iterator[tuple[str, str]]:
         """Yield the texts of the thread to search, in the order of their paths."""
@@ -250,7 +250,7 @@ class MergedView:
         real = await self.real(path)
         with renaming(real, path):
             result = LsResult(entries=[])
-            if await self.is_directory_below(real):
+            if await self.has_lower_directory(real):
                 result = await self.lower.ls(real)
             shown = {
                 info["path"]: info
@@ -276,7 +276,7 @@ class MergedView:
         matches, real = compile_glob(pattern), await self.real(path or "/")
         with renaming(real, path or "/"):
             result = GlobResult(matches=[])
-            if await self.is_directory_below(real):
+            if await self.has_lower_directory(real):
                 place, hidden = None if path is None else real, self._skips(real, path, skips)
                 result = await self.lower.glob(pattern, place, skips=hidden)
         start = real.rstrip("/") + "/"
@@ -311,7 +311,7 @@ class MergedView:
         with renaming(real, path or "/"):
             is_file = self.layer.kind(real) == "file"
             total = GrepResult(matches=[], counts={})
-            if not is_file and await self.is_searched_below(real):
+            if not is_file and await self.searches_lower(real):
                 place = None if path is None else real
                 total = await self.lower.grep(query, place, glob, skips=hidden)
                 if total.truncated and any(map(hidden, total.counts or ())):

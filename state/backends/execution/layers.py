@@ -117,7 +117,7 @@ class UpperDirectory:
         """Make a directory that hides the lower directory at its path."""
         self._make_parents(path)
         self._make_directory(path, mode)
-        if self._below(path) is not None:
+        if self._lower_status(path) is not None:
             os.setxattr(self._top + path, _OPAQUE, b"y", follow_symlinks=False)
 
     def hide(self, path: str) -> None:
@@ -125,7 +125,7 @@ class UpperDirectory:
         self.remove(path)
         # In an opaque directory nothing needs hiding, and the whiteout itself would be listed.
         is_shown = not any(self._is_opaque(above) for above in ancestors(path))
-        if is_shown and self._below(path) is not None:
+        if is_shown and self._lower_status(path) is not None:
             self._make_parents(path)
             os.mknod(self._top + path, stat.S_IFCHR, 0)
 
@@ -140,24 +140,24 @@ class UpperDirectory:
                 raise
             _remove(self._top + path)
 
-    def root_below(self) -> str:
+    def lower_root(self) -> str:
         """Return the path of the lower directory on the host."""
         return os.readlink(f"/proc/self/fd/{self._lower.root}")
 
-    def mode_below(self, path: str) -> int | None:
+    def lower_mode(self, path: str) -> int | None:
         """Return the mode of the lower file or directory."""
-        status = self._below(path)
+        status = self._lower_status(path)
         return None if status is None else stat.S_IMODE(status.st_mode)
 
-    def file_mode_below(self, path: str, default: int) -> int:
+    def lower_file_mode(self, path: str, default: int) -> int:
         """Return the mode of the lower file, or a default if there is no file."""
-        status = self._below(path)
+        status = self._lower_status(path)
         is_file = status is not None and stat.S_ISREG(status.st_mode)
         return stat.S_IMODE(status.st_mode) if status is not None and is_file else default
 
-    def is_directory_below(self, path: str) -> bool:
+    def has_lower_directory(self, path: str) -> bool:
         """Say whether the lower directory has a directory at a path."""
-        status = self._below(path)
+        status = self._lower_status(path)
         return status is not None and stat.S_ISDIR(status.st_mode)
 
     def nodes(self, pruned: Collection[str] = ()) -> dict[str, Node]:
@@ -214,7 +214,7 @@ class UpperDirectory:
         except OSError:
             return False
 
-    def _below(self, path: str) -> os.stat_result | None:
+    def _lower_status(self, path: str) -> os.stat_result | None:
         try:
             return self._lower.lstat(path)
         except FilesystemError:
@@ -223,8 +223,8 @@ class UpperDirectory:
     def _make_parents(self, path: str) -> None:
         for above in reversed([*ancestors(path)]):
             if not _is_directory(self._top + above):
-                below = self.mode_below(above) if self.is_directory_below(above) else None
-                self._make_directory(above, 0o755 if below is None else below)
+                mode = self.lower_mode(above) if self.has_lower_directory(above) else None
+                self._make_directory(above, 0o755 if mode is None else mode)
 
     def _make_directory(self, path: str, mode: int) -> None:
         if not _is_directory(self._top + path):
