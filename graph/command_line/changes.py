@@ -3,8 +3,9 @@
 import itertools
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.text import Text
 
@@ -19,7 +20,13 @@ from langgraph_filesystem.command_line.screen import (
     plain,
     print_json,
 )
-from langgraph_filesystem.command_line.session import Graph, Record, open_thread, virtual_path
+from langgraph_filesystem.command_line.session import (
+    Graph,
+    Record,
+    Where,
+    open_thread,
+    virtual_path,
+)
 from langgraph_filesystem.history.compare import changed_paths, line_counts, unified
 from langgraph_filesystem.history.thread import Thread, Tree, Version
 from langgraph_filesystem.nodes.answers import counted
@@ -28,7 +35,6 @@ from langgraph_filesystem.state.io import run_sync
 from langgraph_filesystem.state.paths import is_within
 
 __all__ = (
-    "Where",
     "apply",
     "checkpoint_of",
     "compared",
@@ -48,19 +54,9 @@ _Changed = tuple[str, Version | None, Version | None]
 """A path with what was there and what is there now."""
 
 
-class Where(NamedTuple):
-    """Which thread a command is about, and who reads its answer."""
-
-    database: str
-    root: str
-    thread: str | None
-    as_json: bool
-
-
 def status(where: Where) -> int:
     """List the changed files as git does."""
-    with open_thread(where.database, where.root, where.thread) as (graph, record):
-        _check_overlay(record)
+    with _open_history(where) as (graph, record):
         changes = _changes(graph, record)
         state = graph.get_state(record.config)
     if where.as_json:
@@ -103,11 +99,14 @@ def diff(
     where: Where, paths: Sequence[str], *, since: str | None, until: str | None, patch: bool
 ) -> int:
     """Show what waits, or what changed between two steps."""
-    with open_thread(where.database, where.root, where.thread) as (graph, record):
-        _check_overlay(record)
+    with _open_history(where) as (graph, record):
         chosen = _chosen(paths, record)
         steps = [step and checkpoint_of(graph, record, step) for step in (since, until)]
-        found = (one for one in versions(graph, record, *steps) if _is_chosen(one[0], chosen))
+        found = (
+            one
+            for one in versions(graph, record, *steps)
+            if chosen is None or any(is_within(one[0], top) for top in chosen)
+        )
         first = next(found, None)
         if first is None:
             if paths:
@@ -152,8 +151,7 @@ def _write_patch(changed: Iterable[_Changed]) -> int:
 
 def log(where: Where) -> int:
     """List each change of the thread with its step and node."""
-    with open_thread(where.database, where.root, where.thread) as (graph, record):
-        _check_overlay(record)
+    with _open_history(where) as (graph, record):
         changes = history.changes(graph, record.config)
     screen = Screen()
     if where.as_json:
@@ -173,9 +171,8 @@ def _logged(change: history.Change) -> Text:
 
 def undo(where: Where, paths: Sequence[str], *, steps: int, to: str | None) -> int:
     """Take changes back, in a new checkpoint."""
-    with open_thread(where.database, where.root, where.thread, changes=True) as (graph, record):
-        _check_overlay(record)
-        chosen = _chosen(paths, record) or None
+    with _open_history(where, changes=True) as (graph, record):
+        chosen = _chosen(paths, record)
         target = None if to is None else checkpoint_of(graph, record, to)
         done = history.undo(graph, record.config, steps, paths=chosen, to=target)
     if not done:
@@ -185,9 +182,8 @@ def undo(where: Where, paths: Sequence[str], *, steps: int, to: str | None) -> i
 
 def discard(where: Where, paths: Sequence[str]) -> int:
     """Drop changes that wait."""
-    with open_thread(where.database, where.root, where.thread, changes=True) as (graph, record):
-        _check_overlay(record)
-        done = history.discard(graph, record.config, _chosen(paths, record) or None)
+    with _open_history(where, changes=True) as (graph, record):
+        done = history.discard(graph, record.config, _chosen(paths, record))
     if not done:
         raise Failure(f"Nothing to discard{_at(paths)}.")
     return _report(where, done, "discarded")
@@ -195,11 +191,10 @@ def discard(where: Where, paths: Sequence[str]) -> int:
 
 def apply(where: Where, paths: Sequence[str], *, force: bool) -> int:
     """Write what waits to the directory."""
-    with open_thread(where.database, where.root, where.thread, changes=True) as (graph, record):
-        _check_overlay(record)
+    with _open_history(where, changes=True) as (graph, record):
         on_conflict: Any = "force" if force else "report"
         result = history.apply(
-            graph, record.config, paths=_chosen(paths, record) or None, on_conflict=on_conflict
+            graph, record.config, paths=_chosen(paths, record), on_conflict=on_conflict
         )
     code = CONFLICTS if result.conflicts else ERROR if result.failed else OK
     if where.as_json:
@@ -242,11 +237,9 @@ def apply(where: Where, paths: Sequence[str], *, force: bool) -> int:
 # What they share
 
 
-def waiting_changes(database: str, record: Record) -> list[FileChange]:
+def waiting_changes(where: Where) -> list[FileChange]:
     """Return the changed files of a thread."""
-    if record.direct:
-        return []
-    with open_thread(database, record.directory, record.thread) as (graph, _):
+    with open_thread(where) as (graph, record):
         return _changes(graph, record)
 
 
@@ -296,20 +289,19 @@ def _changes(graph: Graph, record: Record) -> list[FileChange]:
     return found
 
 
-def _chosen(paths: Sequence[str], record: Record) -> list[str]:
-    return [virtual_path(path, record.directory) for path in paths]
+def _chosen(paths: Sequence[str], record: Record) -> list[str] | None:
+    return [virtual_path(path, record.directory) for path in paths] or None
 
 
-def _is_chosen(path: str, chosen: Sequence[str]) -> bool:
-    return not chosen or any(is_within(path, one) for one in chosen)
-
-
-def _check_overlay(record: Record) -> None:
-    if record.direct:
-        raise Failure(
-            f"Thread {record.thread} writes to {record.directory} at once (--direct), so it has no "
-            "history: use that of your version control."
-        )
+@contextmanager
+def _open_history(where: Where, *, changes: bool = False) -> Iterator[tuple[Graph, Record]]:
+    with open_thread(where, changes=changes) as (graph, record):
+        if record.direct:
+            raise Failure(
+                f"Thread {record.thread} writes to {record.directory} at once (--direct), so it "
+                "has no history: use that of your version control."
+            )
+        yield graph, record
 
 
 def _at(paths: Sequence[str]) -> str:

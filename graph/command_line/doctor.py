@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from langgraph_filesystem.command_line.changes import Where
 from langgraph_filesystem.command_line.database import data_directory, is_postgres, open_database
 from langgraph_filesystem.command_line.failure import ERROR, OK, Failure, explained
 from langgraph_filesystem.command_line.screen import Screen, print_json
-from langgraph_filesystem.command_line.session import MODEL_VARIABLE
+from langgraph_filesystem.command_line.session import MODEL_VARIABLE, Where
 from langgraph_filesystem.state.backends.disk.ripgrep import find_ripgrep
 from langgraph_filesystem.state.backends.execution.bubblewrap import find_bubblewraps
 from langgraph_filesystem.state.backends.execution.layers import overlay_support

@@ -6,6 +6,7 @@ cursor, change a colour or hide a line.
 
 import json
 import os
+import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -345,6 +346,10 @@ class Screen:
     def ask(self, request: Mapping[str, Any]) -> list[dict[str, Any]] | None:
         """Show each call with what it would change, and ask what to do."""
         self.running(())
+        if not sys.stdin.isatty():
+            for action in request["action_requests"]:
+                self.show(lines_of(action["description"]), diff_line)
+            return None
         decisions = []
         configs = request.get("review_configs") or [{}] * len(request["action_requests"])
         for action, config in zip(request["action_requests"], configs, strict=True):

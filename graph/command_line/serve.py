@@ -14,7 +14,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from langgraph_filesystem.command_line.changes import Where
 from langgraph_filesystem.command_line.database import data_directory
 from langgraph_filesystem.command_line.failure import Failure
 from langgraph_filesystem.command_line.screen import Screen
@@ -22,6 +21,7 @@ from langgraph_filesystem.command_line.session import (
     MODEL_VARIABLE,
     Graph,
     Record,
+    Where,
     build_agent,
     load_chat_model,
 )

@@ -16,12 +16,7 @@ from typing import Any, NamedTuple
 from langchain_core.messages import HumanMessage
 from rich.text import Text
 
-from langgraph_filesystem.command_line.changes import (
-    Where,
-    checkpoint_of,
-    compared,
-    shown_path,
-)
+from langgraph_filesystem.command_line.changes import checkpoint_of, compared, shown_path
 from langgraph_filesystem.command_line.database import open_database
 from langgraph_filesystem.command_line.failure import ERROR, OK, Failure
 from langgraph_filesystem.command_line.screen import (
@@ -34,6 +29,7 @@ from langgraph_filesystem.command_line.screen import (
 from langgraph_filesystem.command_line.session import (
     Graph,
     Record,
+    Where,
     known_threads,
     open_thread,
     save_thread,
@@ -74,7 +70,7 @@ def threads(where: Where, *, everywhere: bool) -> int:
 
 def tree(where: Where, path: str, *, hidden: bool) -> int:
     """List the files as the agent sees them."""
-    with open_thread(where.database, where.root, where.thread) as (graph, record):
+    with open_thread(where) as (graph, record):
         files, _ = _opened(graph, record)
         top = virtual_path(path, record.directory)
         kind = run_sync(files.kind(top))
@@ -97,7 +93,7 @@ def tree(where: Where, path: str, *, hidden: bool) -> int:
 
 def cat(where: Where, path: str) -> int:
     """Print a file as the agent sees it; to a pipe its bytes as they are."""
-    with open_thread(where.database, where.root, where.thread) as (graph, record):
+    with open_thread(where) as (graph, record):
         files, _ = _opened(graph, record)
         [content] = run_sync(files.fetch([virtual_path(path, record.directory)]))
     if isinstance(content, FileNotFound):
@@ -115,7 +111,7 @@ def cat(where: Where, path: str) -> int:
 
 def fork(where: Where, at: str | None) -> int:
     """Begin a thread with the conversation and the changes of another one."""
-    with open_thread(where.database, where.root, where.thread, changes=True) as (graph, record):
+    with open_thread(where, changes=True) as (graph, record):
         config = record.config
         if at is not None:
             config["configurable"]["checkpoint_id"] = checkpoint_of(graph, record, at)
@@ -138,8 +134,8 @@ def fork(where: Where, at: str | None) -> int:
 def compare(where: Where, first: str, second: str) -> int:
     """Show how the files of two threads differ."""
     with (
-        open_thread(where.database, where.root, first) as (one, record),
-        open_thread(where.database, where.root, second) as (two, other),
+        open_thread(where._replace(thread=first)) as (one, record),
+        open_thread(where._replace(thread=second)) as (two, other),
     ):
         (_, before), (_, after) = _opened(one, record), _opened(two, other)
         found = list(compared(before, after))
@@ -154,14 +150,14 @@ def compare(where: Where, first: str, second: str) -> int:
     return OK
 
 
-def export(where: Where, target: str) -> int:
+def export(where: Where, directory: str) -> int:
     """Write the directory with all changes of the thread to another one, which must be empty."""
-    place = Path(target)
+    place = Path(directory)
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
-        raise Failure(f"{target} is not an empty directory: choose another one.")
-    with open_thread(where.database, where.root, where.thread) as (graph, record):
+        raise Failure(f"{directory} is not an empty directory: choose another one.")
+    with open_thread(where) as (graph, record):
         if place.resolve().is_relative_to(record.directory):
-            raise Failure(f"{target} is inside of {record.directory}: choose another directory.")
+            raise Failure(f"{directory} is inside of {record.directory}: choose another directory.")
         _, files = _opened(graph, record)
         skipped = _copy(record.directory, place)
         for path, _, version in compared(None, files):
@@ -187,7 +183,7 @@ def _copy(directory: str, place: Path) -> dict[str, str]:
 
 def stats(where: Where) -> int:
     """Say how large a thread is, and which nodes took the longest."""
-    with open_thread(where.database, where.root, where.thread) as (graph, record):
+    with open_thread(where) as (graph, record):
         saver: Any = graph.checkpointer
         sizes: Counter[str] = Counter()
         checkpoints = 0
@@ -226,7 +222,7 @@ def stats(where: Where) -> int:
 
 def draw(where: Where, svg: str | None) -> int:
     """Print the graph as mermaid text, or draw it with the renderer of mermaid."""
-    with open_thread(where.database, where.root, where.thread) as (graph, _):
+    with open_thread(where) as (graph, _):
         text = draw_mermaid(graph.get_graph())
     if svg is None:
         print(text)
