@@ -1,4 +1,4 @@
-"""What waits in a thread: `status`, `diff`, `log`, `undo`, `apply` and `discard`."""
+"""The changes that wait in a thread: `status`, `diff`, `log`, `undo`, `apply` and `discard`."""
 
 import itertools
 import sys
@@ -12,6 +12,7 @@ from rich.text import Text
 from langgraph_filesystem import history
 from langgraph_filesystem.command_line.failure import CONFLICTS, ERROR, OK, Failure
 from langgraph_filesystem.command_line.screen import (
+    LISTED,
     FileChange,
     Screen,
     change_line,
@@ -51,7 +52,7 @@ __all__ = (
 
 
 _Changed = tuple[str, Version | None, Version | None]
-"""A path with what was there and what is there now."""
+"""A path with its old and its new version."""
 
 
 def status(where: Where) -> int:
@@ -60,8 +61,7 @@ def status(where: Where) -> int:
         changes = _changes(graph, record)
         state = graph.get_state(record.config)
     if where.as_json:
-        for change in changes:
-            print_json(change._asdict())
+        print_json(*(change._asdict() for change in changes))
         return OK
     screen = Screen()
     summarize(screen, record, changes, all_files=True)
@@ -85,7 +85,7 @@ def summarize(
     files = counted(len(changes), "changed file")
     screen.say(f"{files} in thread {record.thread}, not on disk yet:", "bold")
     shown = [change for change in changes if not change.path.startswith(".git/")]
-    screen.files(shown, change_line, **({"limit": None} if all_files else {}))
+    screen.files(shown, change_line, None if all_files else LISTED)
     if len(shown) < len(changes):
         screen.say(
             f"  [{counted(len(changes) - len(shown), 'file')} in .git: lgfs diff .git]", "dim"
@@ -98,7 +98,7 @@ def summarize(
 def diff(
     where: Where, paths: Sequence[str], *, since: str | None, until: str | None, patch: bool
 ) -> int:
-    """Show what waits, or what changed between two steps."""
+    """Show the changes that wait, or those between two steps."""
     with _open_history(where) as (graph, record):
         chosen = _chosen(paths, record)
         steps = [step and checkpoint_of(graph, record, step) for step in (since, until)]
@@ -127,7 +127,7 @@ def _diff_lines(changed: Iterable[_Changed], *, shows_git: bool) -> Iterator[str
     hidden = 0
     for path, old, new in changed:
         if is_within(path, "/.git") and not shows_git:
-            hidden += 1  # what a commit of the agent did there is nothing to read
+            hidden += 1  # nobody reads what a commit changes there
         else:
             yield from lines_of(unified(path, old, new))
     if hidden:
@@ -135,7 +135,7 @@ def _diff_lines(changed: Iterable[_Changed], *, shows_git: bool) -> Iterator[str
 
 
 def _write_patch(changed: Iterable[_Changed]) -> int:
-    """Print the bytes of a patch, and fail if it can't hold something."""
+    """Print the bytes of a patch, and fail if it lacks a binary file."""
     left_out = []
     for path, old, new in changed:
         sys.stdout.buffer.write(unified(path, old, new).encode(errors="surrogateescape"))
@@ -155,8 +155,7 @@ def log(where: Where) -> int:
         changes = history.changes(graph, record.config)
     screen = Screen()
     if where.as_json:
-        for change in changes:
-            print_json(asdict(change))
+        print_json(*map(asdict, changes))
     elif changes:
         screen.page(changes, _logged)
     else:
@@ -190,7 +189,7 @@ def discard(where: Where, paths: Sequence[str]) -> int:
 
 
 def apply(where: Where, paths: Sequence[str], *, force: bool) -> int:
-    """Write what waits to the directory."""
+    """Write the changes to the directory."""
     with _open_history(where, changes=True) as (graph, record):
         on_conflict: Any = "force" if force else "report"
         result = history.apply(
@@ -234,7 +233,7 @@ def apply(where: Where, paths: Sequence[str], *, force: bool) -> int:
     return code
 
 
-# What they share
+# Shared by the commands
 
 
 def waiting_changes(where: Where) -> list[FileChange]:
@@ -246,7 +245,7 @@ def waiting_changes(where: Where) -> list[FileChange]:
 def versions(
     graph: Graph, record: Record, since: str | None = None, until: str | None = None
 ) -> Iterator[_Changed]:
-    """Yield each path that differs at two checkpoints, with both versions; else at disk and now."""
+    """Yield each path that differs from a checkpoint, or else from the disk; with both versions."""
     thread = Thread(graph, record.config)
     if graph.get_state(record.config).created_at is None:
         return  # the first run was stopped before it began
@@ -256,7 +255,7 @@ def versions(
 
 
 def compared(before: Tree | None, after: Tree) -> Iterator[_Changed]:
-    """Yield each path that differs in two trees, with both versions; without the first, on disk."""
+    """Yield each path that differs from another tree, or else from the disk; with both versions."""
     before = after.without_changes() if before is None else before
     for path in run_sync(changed_paths(before, after)):
         old, new = run_sync(before.version(path)), run_sync(after.version(path))
@@ -265,7 +264,7 @@ def compared(before: Tree | None, after: Tree) -> Iterator[_Changed]:
 
 
 def checkpoint_of(graph: Graph, record: Record, given: str) -> str:
-    """Return the id of a checkpoint that is given by its id, or by its step as in `lgfs log`."""
+    """Return the id of a checkpoint, given the id itself or its step in `lgfs log`."""
     if not given.isdigit():
         return given
     for state in graph.get_state_history(record.config, filter={"step": int(given)}, limit=1):
@@ -310,8 +309,7 @@ def _at(paths: Sequence[str]) -> str:
 
 def _report(where: Where, paths: Sequence[str], done: str) -> int:
     if where.as_json:
-        for path in paths:
-            print_json({"path": path, "result": done})
+        print_json(*({"path": path, "result": done} for path in paths))
     else:
         Screen().files([f"{done}  {shown_path(path)}" for path in paths], plain)
     return OK

@@ -29,7 +29,7 @@ _DATABASE = "LANGGRAPH_FILESYSTEM_DB"
 
 
 class Commands(click.Group):
-    """A group that lists its commands in their order, and ends each error with a sentence."""
+    """A group that lists its commands in their order, and reports each error in a sentence."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order in which they are defined."""
@@ -45,7 +45,7 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             ctx.exit(INTERRUPTED)
         except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
-            raise  # click ends with what they say
+            raise  # click handles these
         except Exception as error:
             if os.environ.get(DEBUG_VARIABLE):
                 raise
@@ -109,7 +109,7 @@ _SETUP = (
     click.option("--direct", is_flag=True, help="Write to disk at once, without an overlay."),
     click.option("--no-exec", is_flag=True, help="Don't let the agent run commands."),
     click.option(
-        "--memory", multiple=True, metavar="PATH", help="A file the model is always told."
+        "--memory", multiple=True, metavar="PATH", help="A file that is always in the prompt."
     ),
     click.option("--skills", multiple=True, metavar="DIR", help="A directory with skills."),
     click.option(
@@ -163,8 +163,8 @@ def _command(module: str, *options: Callable[..., Any]) -> Callable[[Callable[[]
 def run() -> None:
     """Give a task to an agent, in a new thread.
 
-    The agent sees the current directory at `/`. What it changes waits in the thread. With `-` as
-    the task, the task is read from standard input.
+    The agent sees the current directory at `/`. Its changes wait in the thread. With `-` as the
+    task, the task is read from standard input.
 
     \b
     Examples:
@@ -349,7 +349,7 @@ def compare() -> None:
 def export() -> None:
     """Write the files of the thread to an empty directory.
 
-    They are those of this directory, with the changes of the thread.
+    The result is this directory with the changes of the thread.
 
     \b
     Example:
@@ -392,7 +392,7 @@ def draw() -> None:
 def serve() -> None:
     """Start the LangGraph server for this directory.
 
-    It prints the address to open in Studio, and keeps its threads itself.
+    It prints the address to open in Studio. Its threads are in a database of its own.
 
     \b
     Example:

@@ -1,7 +1,7 @@
 """`lgfs run` and `lgfs chat`: an agent works in a thread, and a person follows and steers it.
 
-Each message is a run of the graph. Ctrl-C cancels the step that is running. All that was stored
-before stays in the thread, and the next message goes on from there.
+Each message is a run of the graph. Ctrl-C cancels the current step. Earlier steps stay in the
+thread, and the next message continues from there.
 """
 
 import asyncio
@@ -75,7 +75,7 @@ def chat(where: Where, new: bool, **settings: Any) -> int:
             if command := commands.get(text):
                 try:
                     command()
-                except Exception as error:  # the command ends, and not the chat
+                except Exception as error:  # ends the command, not the chat
                     print(escaped_message(explained(error, where.database)))
             elif text in ("/help", "/"):
                 print(_HELP)
@@ -99,7 +99,7 @@ def _conversation(record: Record, where: Where) -> Iterator["_Conversation"]:
 
 
 class _Conversation:
-    """One thread, and who is told about it."""
+    """Runs the agent in one thread, and reports to a person or a script."""
 
     def __init__(self, runner: asyncio.Runner, agent: Graph, record: Record, where: Where) -> None:
         self._runner, self._agent = runner, agent
@@ -143,7 +143,7 @@ class _Conversation:
             changes.summarize(self._screen, self._record, waiting)
 
     async def _stream(self, given: Any) -> list[Interrupt]:
-        """Run the graph, tell what happens, and return what waits for a person."""
+        """Run the graph, report what happens, and return the interrupts."""
         asked: dict[str, Interrupt] = {}
         tasks: dict[str, str] = {}
         events: AsyncIterator[Any] = self._agent.astream(

@@ -1,7 +1,7 @@
 """What a command works on: a directory, the database with its threads, and the agent over it.
 
 Each thread has a record in the store of the database, which says which directory it belongs to and
-how its agent was set up. So `lgfs chat` goes on as `lgfs run` began.
+how its agent was set up. So `lgfs chat` continues with the settings of `lgfs run`.
 """
 
 import hashlib
@@ -97,7 +97,7 @@ class Record:
 
     @classmethod
     def from_value(cls, value: dict[str, Any]) -> "Record":
-        """Return the record that is stored, without what another version may have put there."""
+        """Return a stored record, without fields that only another version knows."""
         known = {field.name for field in fields(cls)}
         given: Any = {k: tuple(v) if isinstance(v, list) else v for k, v in value.items()}
         return cls(**{name: one for name, one in given.items() if name in known})
@@ -116,7 +116,7 @@ class Where(NamedTuple):
 
 
 def known_threads(store: BaseStore, **wanted: str) -> list[Record]:
-    """Return the threads whose records have these values; the one that was used last first."""
+    """Return the threads whose records have these values, the last used first."""
     # Not `get`: in PostgreSQL it writes, even if the time to live is not refreshed.
     found = store.search(_THREADS, filter=wanted or None, limit=_MANY, refresh_ttl=False)
     records = [Record.from_value(item.value) for item in found]
@@ -152,7 +152,7 @@ def prepared_thread(where: Where, task: str, given: dict[str, Any], *, continues
                 "`lgfs run --direct`."
             )
         record = replace(known, **settings, task=known.task or task[:200])
-        # A thread that can't be used would be the newest one for every other command.
+        # Before it is saved: else a broken thread would be the newest one for every command.
         build_agent(record, load_chat_model(record.model), opened)
         return save_thread(opened.store, record)
 
@@ -176,7 +176,7 @@ def open_thread(where: Where, *, changes: bool = False) -> Iterator[tuple[Graph,
                 f'No agent has worked in {where.root} yet: begin with `lgfs run "task"`, or see '
                 "the threads of other directories with `lgfs threads --all`."
             )
-        # Nobody is asked here, so no model is needed, nor that of a subagent.
+        # The agent does not run here, so it needs no model, nor its subagents.
         looked_at = replace(record, memory=(), skills=(), subagents="")
         yield build_agent(looked_at, CommandModel(), opened), record
 
@@ -184,8 +184,8 @@ def open_thread(where: Where, *, changes: bool = False) -> Iterator[tuple[Graph,
 def virtual_path(given: str, root: str) -> str:
     """Return the path in the agent's filesystem for a path that a person typed.
 
-    It is below the current directory, or below the root on this machine, or it is such a path
-    already, as `/src/a.py` where the root has `src/a.py`.
+    That is a path on this machine, absolute or relative to the current directory, or already a
+    path in the agent's filesystem, such as `/src/a.py` for `src/a.py` in the root.
     """
     typed = os.path.normpath(os.path.join(os.getcwd(), given))
     for base in {root, os.path.realpath(root)}:

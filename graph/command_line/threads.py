@@ -55,15 +55,15 @@ def threads(where: Where, *, everywhere: bool) -> int:
     with open_database(where.database) as (_, store):
         records = known_threads(store, **({} if everywhere else {"directory": where.root}))
     screen = Screen()
+    if where.as_json:
+        print_json(*map(asdict, records))
+        return OK
     for record in records:
-        if where.as_json:
-            print_json(asdict(record))
-            continue
         first, _, _ = record.task.strip().partition("\n")
         screen.say(f"{record.thread}  {record.used[:16].replace('T', ' ')}  {first[:60]}")
         if everywhere:
             screen.say(f"  {record.directory}", "dim")
-    if not records and not where.as_json:
+    if not records:
         screen.say(f"No agent has worked in {where.root} yet.")
     return OK
 
@@ -173,7 +173,7 @@ def export(where: Where, directory: str) -> int:
 
 
 def _copy(directory: str, place: Path) -> dict[str, str]:
-    """Copy a directory, and return what could not be copied, such as a pipe, with the reason."""
+    """Copy a directory, and return the paths that could not be copied, with reasons."""
     try:
         shutil.copytree(directory, place, symlinks=True, dirs_exist_ok=True)
     except shutil.Error as error:
@@ -237,7 +237,7 @@ def draw(where: Where, svg: str | None) -> int:
     return OK
 
 
-# What they share
+# Shared by the commands
 
 
 def _opened(graph: Graph, record: Record) -> tuple[Workspace, Tree]:
@@ -277,7 +277,7 @@ def _listed(files: Workspace, path: str, depth: int) -> Iterator[_Row]:
 
 
 def _write(place: Path, version: Version | None) -> None:
-    """Put a version where another one may be."""
+    """Write a version in the place of whatever is there."""
     is_directory = place.is_dir() and not place.is_symlink()
     if is_directory and (version is None or version.kind != "directory"):
         shutil.rmtree(place)
@@ -301,7 +301,7 @@ def _write(place: Path, version: Version | None) -> None:
 def _durations(graph: Graph, record: Record) -> list[tuple[str, float]]:
     """Return how long each node took in all, the slowest first.
 
-    Nodes of one step took as long as the step.
+    Each node of a step counts with the time of the whole step.
     """
     spent: dict[str, float] = {}
     newer: tuple[datetime, Any] | None = None
@@ -315,7 +315,7 @@ def _durations(graph: Graph, record: Record) -> list[tuple[str, float]]:
 
 
 def _saved(values: dict[str, Any]) -> int:
-    """Return about how many tokens the conversation would have more without eviction."""
+    """Estimate how many tokens of the conversation eviction saved."""
     files = values.get("files") or {}
     saved = 0
     for message in values.get("messages", []):
