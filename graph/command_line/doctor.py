@@ -36,7 +36,6 @@ _KEYS = (
     *("ANTHROPIC_API_KEY", "AZURE_OPENAI_API_KEY", "GOOGLE_API_KEY", "GROQ_API_KEY"),
     *("MISTRAL_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY"),
 )
-_UNTRIED = "it could not be tried, because bubblewrap does not work"
 
 
 class Check(NamedTuple):
@@ -91,7 +90,8 @@ def _sandbox() -> Iterator[Check]:
             ran = run_sync(attempt(in_thread(SandboxBackend(directory).execute, "true"), "It"))
         except SandboxUnavailable as error:
             yield Check("commands in a sandbox", "missing", "not possible", str(error))
-            yield Check("overlay of the kernel", "missing", _UNTRIED)
+            untried = "it could not be tried, because bubblewrap does not work"
+            yield Check("overlay of the kernel", "missing", untried)
             return
         if isinstance(ran, FilesystemError) or ran.exit_code != 0:
             yield Check("commands in a sandbox", "missing", f"a try failed: {ran}")

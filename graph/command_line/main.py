@@ -25,8 +25,6 @@ from langgraph_filesystem.state.text import escaped_message
 
 __all__ = ("cli",)
 
-_DATABASE = "LANGGRAPH_FILESYSTEM_DB"
-
 
 class Commands(click.Group):
     """A group that lists its commands in their order, and reports each error in a sentence."""
@@ -92,7 +90,7 @@ _OPTIONS = (
     click.option("--thread", shell_complete=_threads, help="The thread, instead of the newest."),
     click.option(
         "--db",
-        envvar=_DATABASE,
+        envvar="LANGGRAPH_FILESYSTEM_DB",
         callback=_remember_database,
         is_eager=True,
         help="The database: a SQLite file, or a postgres:// address.",
@@ -118,8 +116,6 @@ _SETUP = (
         help="A JSON or TOML file that describes subagents.",
     ),
 )
-
-
 _PATHS = click.argument("paths", nargs=-1, type=click.Path())
 
 

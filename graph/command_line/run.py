@@ -14,13 +14,7 @@ from langgraph.types import Command, Interrupt
 
 from langgraph_filesystem.command_line import changes
 from langgraph_filesystem.command_line.database import aopen_database
-from langgraph_filesystem.command_line.failure import (
-    ERROR,
-    INTERRUPTED,
-    OK,
-    WAITING,
-    explained,
-)
+from langgraph_filesystem.command_line.failure import ERROR, INTERRUPTED, OK, WAITING, explained
 from langgraph_filesystem.command_line.screen import JsonLines, Screen, print_json
 from langgraph_filesystem.command_line.session import (
     MODEL_VARIABLE,

@@ -169,27 +169,28 @@ class Screen:
         self, lines: Sequence[str], draw: Callable[[str], Text], limit: int = _FIRST_LINES
     ) -> None:
         """Print the first lines of a text, and say how many more there are."""
-        for line in lines[:limit]:
-            self.console.print(draw(_crop(line, _LONGEST_LINE)))
+        self._print(draw(_crop(line, _LONGEST_LINE)) for line in lines[:limit])
         self._more(len(lines) - limit, "line")
 
     def files(
         self, rows: Sequence[T], draw: Callable[[T], Text], limit: int | None = LISTED
     ) -> None:
         """Print a row for each file, and say how many more there are."""
-        for row in rows[:limit]:
-            self.console.print(draw(row))
+        self._print(map(draw, rows[:limit]))
         self._more(len(rows) - len(rows[:limit]), "file")
 
     def page(self, rows: Iterable[T], draw: Callable[[T], Text]) -> None:
         """Print any number of rows; in a terminal through a pager, as git does."""
         if not self.console.is_terminal:
-            for row in rows:
-                self.console.print(draw(row))
+            self._print(map(draw, rows))
             return
         # As git sets it: colours pass, and what fits on the screen stays there.
         os.environ.setdefault("LESS", "FRX")
-        click.echo_via_pager((self._drawn(draw(row)) for row in rows), color=True)
+        click.echo_via_pager(map(self._drawn, map(draw, rows)), color=True)
+
+    def _print(self, lines: Iterable[Text]) -> None:
+        for line in lines:
+            self.console.print(line)
 
     def _more(self, count: int, what: str) -> None:
         if count > 0:
@@ -256,8 +257,7 @@ class Screen:
             self._row(indent, name, f"$ {_subject(self._calls.get(call, {}))}")
 
     def _dim_lines(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            self.console.print(_dim(line))
+        self._print(map(_dim, lines))
 
     def _row(self, indent: str, name: str, text: str, style: str = "") -> None:
         width = 0 if self.console.width < _NARROW else _NAME
