@@ -39,7 +39,7 @@ class Change:
     kind: Literal["added", "changed", "deleted"]
     added: int = 0
     removed: int = 0
-    """Lines. A directory that was deleted as a whole counts none."""
+    """Lines; none for a directory, or if what the change was based on is gone."""
 
     def __str__(self) -> str:
         """Return the change as one line."""
@@ -141,7 +141,7 @@ async def _change(step: Step, path: str) -> Change | None:
     kind: Any = "added" if old is None else "deleted" if new is None else "changed"
     if kind == "added" and (new is None or (entry is not None and "base" in entry)):
         # What was below has changed since, so nobody knows its lines any more.
-        kind = "deleted" if new is None else "changed"
+        kind, added, removed = "deleted" if new is None else "changed", 0, 0
     return Change(
         step.newer.metadata["step"], step.newer.id, node, call, path, kind, added, removed
     )
