@@ -343,12 +343,17 @@ class TestCopy:
     ) -> None:
         (apart.one / "f").write_text("text")
 
-        def fail(*args: Any, **options: Any) -> None:
-            raise OSError(errno.EIO, "")
+        def failing(call: Any) -> Any:
+            def fail(name: str, *args: Any, **options: Any) -> Any:
+                if name == "f":
+                    raise OSError(errno.EIO, "")
+                return call(name, *args, **options)
+
+            return fail
 
         with monkeypatch.context() as broken:
-            broken.setattr(os, "rename", fail)
-            broken.setattr(os, "unlink", fail)
+            broken.setattr(os, "rename", failing(os.rename))
+            broken.setattr(os, "unlink", failing(os.unlink))
             assert "source could not be deleted" in apart.error("/f", "/f", KEY)
         (apart.other / temporary_name("f")).touch()  # as a kill leaves it behind the copy
         apart.move("/f", "/f", KEY)
