@@ -32,6 +32,7 @@ _UNREADABLE = b"\0"
 """Stands for the content of a file below that is large, or can't be read."""
 _LARGE = 10 << 20
 """Bytes."""
+_NEW_FILE = 0o644
 
 
 class Version(NamedTuple):
@@ -321,12 +322,14 @@ class Tree:
         return None
 
     async def _mode(self, mount: Mount, path: str) -> int | None:
-        """Return the mode of a file of the thread: its own, or that of the file below."""
+        """Return the mode of a file of the thread: its own, or that of the file that it hides."""
         entry = self.entries.get(path)
         if entry is not None and "mode" in entry:
             return entry["mode"]
-        below = await self.lower(mount).entries(mount.inner(path), below=False)
-        return next((one.mode for one in below if one.kind == "file"), None)
+        inner = mount.inner(path)
+        below = await self.lower(mount).entries(inner, below=False)
+        mode = next((one.mode for one in below if one.kind == "file"), None)
+        return mode if mode is None or self.layer(mount).keeps_mode(inner) else _NEW_FILE
 
     def covering(self, paths: Iterable[str]) -> list[str]:
         """Return the paths, each replaced by the topmost directory above it that hides another."""

@@ -156,6 +156,26 @@ def test_a_directory_that_a_command_replaces_is_a_change(tmp_path: Path) -> None
     assert "--- a/d/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n" in history.diff(agent, THREAD)
 
 
+def test_a_file_in_a_replaced_directory_has_its_own_mode(tmp_path: Path) -> None:
+    lower = tmp_path / "lower"
+    (lower / "d").mkdir(parents=True)
+    for name, mode in (("kept", 0o755), ("minus", 0o755), ("plus", 0o644)):
+        (lower / "d" / name).write_text("x\n")
+        (lower / "d" / name).chmod(mode)
+    agent = obedient({"/": OverlayBackend(SandboxBackend(lower))}, InMemorySaver())
+    command = "cp -a d /tmp/d; rm -r d; cp -a /tmp/d d; chmod -x d/minus; chmod +x d/plus"
+    agent.invoke(told(call("execute", command=command)), THREAD)
+    assert history.diff(agent, THREAD) == (
+        "diff --git a/d/minus b/d/minus\nold mode 100755\nnew mode 100644\n"
+        "diff --git a/d/plus b/d/plus\nold mode 100644\nnew mode 100755\n"
+    )
+    agent.invoke(told(call("execute", command="stat -c %a d/*")), THREAD)
+    assert "755\n644\n755" in agent.get_state(THREAD).values["messages"][-2].text
+    assert history.apply(agent, THREAD).conflicts == []
+    modes = [oct((lower / "d" / name).stat().st_mode & 0o777) for name in ("kept", "minus", "plus")]
+    assert modes == ["0o755", "0o644", "0o755"]
+
+
 async def test_git_can_apply_a_diff(tmp_path: Path) -> None:
     before, after = tmp_path / "before", tmp_path / "after"
     before.mkdir()
