@@ -321,6 +321,11 @@ class Tree:
             return Version("file", content, found.mode)
         return None
 
+    async def fingerprint(self, path: str) -> str | None:
+        """Return what tells versions of what lies below an overlay apart."""
+        mount = self._mounts.locate(path)
+        return await self.lower(mount).fingerprint(mount.inner(path))
+
     async def _mode(self, mount: Mount, path: str) -> int | None:
         """Return the mode of a file of the thread: its own, or that of the file that it hides."""
         entry = self.entries.get(path)

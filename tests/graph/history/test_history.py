@@ -176,6 +176,21 @@ def test_a_file_in_a_replaced_directory_has_its_own_mode(tmp_path: Path) -> None
     assert modes == ["0o755", "0o644", "0o755"]
 
 
+def test_modes_and_links_are_listed_after_they_were_applied(tmp_path: Path) -> None:
+    lower = tmp_path / "lower"
+    lower.mkdir()
+    (lower / "run.sh").write_text("x\n")
+    (lower / "link").symlink_to("here")
+    agent = obedient({"/": OverlayBackend(SandboxBackend(lower))}, InMemorySaver())
+    command = "chmod +x run.sh; ln -sfn there link"
+    agent.invoke(told(call("execute", command=command)), THREAD)
+    for _ in range(2):
+        listed = [(one.path, one.kind) for one in history.changes(agent, THREAD)]
+        assert listed == [("/link", "changed"), ("/run.sh", "changed")]
+        history.apply(agent, THREAD)
+    assert (lower / "link").readlink() == Path("there")
+
+
 async def test_git_can_apply_a_diff(tmp_path: Path) -> None:
     before, after = tmp_path / "before", tmp_path / "after"
     before.mkdir()
