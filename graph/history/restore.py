@@ -97,17 +97,22 @@ def selected(tree: Tree, paths: Collection[str] | None) -> Callable[[str], bool]
 async def _steps_back(thread: Thread, steps: int, chosen: Callable[[str], bool]) -> Tree:
     """Return the files before the last steps that changed some; those at the start at most."""
     target: Tree | None = None
-    applied: dict[str, Tree] = {}
-    """Paths that were applied, each with the files of the thread after that."""
+    applied: set[str] = set()
+    is_all_applied = False
     async for step in thread.steps():
         if (step.older.metadata or {}).get("step", 0) < 0:
             break  # what the thread was given is not a change
+        if is_all_applied:
+            # Those too that were gone before, such as a file that was made and deleted.
+            applied |= {*step.before.waiting(), *step.after.waiting()}
         changed = {p for p in step.after.differing(step.before) if chosen(p) and p not in applied}
         if step.author == "apply":
-            applied |= dict.fromkeys(changed, step.after)
+            # Edits that were rebased, but could not be written, are in the thread still.
+            applied |= {path for path in changed if not step.after.has(path)}
+            is_all_applied = is_all_applied or not step.after.waiting()
         elif changed:
             steps -= 1
             target = step.before
         if steps == 0:
             break
-    return thread.tree(await thread.state()) if target is None else target.replaced(applied)
+    return thread.tree(await thread.state()) if target is None else target.without(applied)

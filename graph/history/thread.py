@@ -257,12 +257,10 @@ class Tree:
         files |= {path: file for path, file in self.files.items() if is_within(path, LOWER)}
         return Tree(ThreadFiles(files, {}), self._mounts, self._runtime)
 
-    def replaced(self, others: Mapping[str, "Tree"]) -> "Tree":
-        """Return these files with what other checkpoints have at some paths."""
-        files = {path: file for path, file in self.files.items() if path not in others}
-        entries = {path: entry for path, entry in self.entries.items() if path not in others}
-        files |= {p: tree.files[p] for p, tree in others.items() if p in tree.files}
-        entries |= {p: tree.entries[p] for p, tree in others.items() if p in tree.entries}
+    def without(self, paths: Collection[str]) -> "Tree":
+        """Return the files without those at some paths."""
+        files = {path: file for path, file in self.files.items() if path not in paths}
+        entries = {path: entry for path, entry in self.entries.items() if path not in paths}
         return Tree(ThreadFiles(files, entries), self._mounts, self._runtime)
 
     def waiting(self) -> list[str]:

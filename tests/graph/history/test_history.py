@@ -301,6 +301,14 @@ async def test_what_is_applied_between_steps_is_passed_over(thread: Historian) -
     assert await thread.changed() == {"/repo/new": "2\n"}
 
 
+async def test_what_was_gone_before_all_was_applied_stays_gone(thread: Historian) -> None:
+    await thread.do(writes("/repo/scratch", "1"), writes("/repo/old", "2"), writes("/a", "1"))
+    await thread.do(deletes("/repo/scratch"), moves("/repo/old", "/repo/new"), writes("/a", "2"))
+    assert (await thread.call("apply")).applied == ["/repo/new"]
+    assert await thread.call("undo") == ["/a"]
+    assert await thread.changed() == {"/a": "1"}
+
+
 async def test_after_an_undo_the_agent_has_to_read_a_file_again(thread: Historian) -> None:
     strict = obedient(
         {"/repo": OverlayBackend(FilesystemBackend(thread.lower))},
