@@ -99,7 +99,7 @@ async def apply(
     thread = Thread(graph, config, context, as_node)
     thread.check_paths(paths, only_overlays=True)
     tree = thread.tree(await thread.state())
-    chosen = _with_parents(tree, [*filter(selected(tree, paths), tree.waiting())])
+    chosen = _with_parents(tree, [*filter(selected(paths, tree), tree.waiting())])
     result = ApplyResult()
     works = [
         _MountApply(tree, mount, chosen, on_conflict, result) for mount in thread.mounts.overlays

@@ -44,11 +44,11 @@ async def undo(
     if steps < 1:
         raise ValueError(f"`steps` must be at least 1, not {steps!r}.")
     now = thread.tree(await thread.state())
-    chosen = selected(now, paths)
     if to is not None:
         target = thread.tree(await thread.state(to))
     else:
-        target = await _steps_back(thread, steps, chosen)
+        target = await _steps_back(thread, steps, selected(paths, now))
+    chosen = selected(paths, now, target)
     changed = sorted(path for path in now.differing(target) if chosen(path))
     files = {path: target.files.get(path) for path in changed}
     entries = {path: entry for path, entry in now.entries.items() if not chosen(path)}
@@ -78,7 +78,7 @@ async def discard(
     thread = Thread(graph, config, context, as_node)
     thread.check_paths(paths, only_overlays=True)
     now = thread.tree(await thread.state())
-    chosen = selected(now, paths)
+    chosen = selected(paths, now)
     dropped = [path for path in now.waiting() if chosen(path)]
     if dropped:
         none = dict.fromkeys(dropped)
@@ -86,11 +86,14 @@ async def discard(
     return dropped
 
 
-def selected(tree: Tree, paths: Collection[str] | None) -> Callable[[str], bool]:
-    """Return a function that says whether a path is at or below one of these paths."""
+def selected(paths: Collection[str] | None, *trees: Tree) -> Callable[[str], bool]:
+    """Return a function that says whether a path is at or below one of these paths.
+
+    What goes together in one of the trees is selected as a whole.
+    """
     if paths is None:
         return lambda path: True
-    places = tree.covering(paths)
+    places = {place for tree in trees for place in tree.covering(paths)}
     return lambda path: any(is_within(path, place) for place in places)
 
 

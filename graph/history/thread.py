@@ -334,19 +334,17 @@ class Tree:
         mode = next((one.mode for one in below if one.kind == "file"), None)
         return mode if mode is None or self.layer(mount).keeps_mode(inner) else _NEW_FILE
 
-    def covering(self, paths: Iterable[str]) -> list[str]:
-        """Return the paths, each replaced by the topmost directory above it that hides another."""
-        return [
-            next(
-                (
-                    above
-                    for above in [*ancestors(path)][::-1]
-                    if "base" in self.entries.get(above, {})
-                ),
-                path,
-            )
+    def covering(self, paths: Iterable[str]) -> set[str]:
+        """Return the paths, each replaced by the topmost place above it that hides what is below."""
+        return {
+            next((one for one in [*ancestors(path)][::-1] if self._hides_below(one)), path)
             for path in map(normalize_path, paths)
-        ]
+        }
+
+    def _hides_below(self, path: str) -> bool:
+        """Say whether what is at a path and below it goes together; not so for a new directory."""
+        entry = self.entries.get(path, {})
+        return path in self.files or "base" in entry or entry.get("kind") == "link"
 
 
 _PLACE = ("thread_id", "checkpoint_ns")

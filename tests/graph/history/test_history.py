@@ -245,6 +245,18 @@ async def test_changes_of_some_paths_are_taken_back(thread: Historian) -> None:
     assert await thread.changed() == {"/repo/src/b.py": "B\n"}
 
 
+async def test_no_file_comes_back_below_another_one(thread: Historian) -> None:
+    await thread.do(writes("/repo/d/x", "x"))
+    first = (await thread.state()).config
+    await thread.do(deletes("/repo/d"), deletes("/repo/src"))
+    await thread.do(writes("/repo/d", "file"), writes("/repo/src", "file"))
+    second = (await thread.state()).config
+    assert "/repo/d" in await thread.call("undo", paths=["/repo/d/x"], to=first)
+    assert await thread.changed() == {"/repo/d/x": "x", "/repo/src": "file"}
+    await thread.call("undo", to=first)
+    assert await thread.call("undo", paths=["/repo/src/a.py"], to=second) == ["/repo/src"]
+
+
 async def test_an_undo_goes_to_a_checkpoint(thread: Historian) -> None:
     await thread.do(writes("/a", "1"))
     first = (await thread.call("changes"))[0].checkpoint
