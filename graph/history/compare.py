@@ -10,7 +10,7 @@ from langchain_core.runnables import RunnableConfig
 
 from langgraph_filesystem.history.thread import Checkpoint, Graph, Step, Thread, Tree, Version
 from langgraph_filesystem.state.backends.text_files import is_text
-from langgraph_filesystem.state.files import digest_of, file_bytes
+from langgraph_filesystem.state.files import file_bytes
 from langgraph_filesystem.state.paths import is_within
 from langgraph_filesystem.state.text import escaped
 from langgraph_filesystem.state.workspace.overlay_changes import LOWER
@@ -162,9 +162,12 @@ async def _old(step: Step, path: str) -> Version | None:
     if entry is not None and "base" not in entry:
         return None
     found = await step.before.version(path)
-    if entry is None or found is None or found.kind != "file":
+    if entry is None or found is None or found.kind == "directory":
         return found
-    return found if digest_of(found.content) == entry["base"] else None
+    if await step.before.fingerprint(path) != entry["base"]:
+        return None
+    # If it has the new mode already, that was applied.
+    return found._replace(mode=None) if found.mode == entry.get("mode") else found
 
 
 def _author(step: Step, path: str) -> tuple[str, str | None]:
