@@ -1,8 +1,7 @@
-"""The `overlay` channel: what a thread changed in a tree that it must not change itself.
+"""The `overlay` channel: what a thread changed in an overlay, whose lower backend is only read.
 
-An overlay mount reads from another backend. The content of a changed file is in `files`; the entry
-here says what lies below it. Whatever its kind, an entry hides what the other backend has at its
-path and below.
+The content of a changed file is in `files`; the entry here says which lower file it replaces.
+Whatever its kind, an entry hides what the lower backend has at its path and inside it.
 """
 
 from collections.abc import Mapping, Sequence

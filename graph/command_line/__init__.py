@@ -18,9 +18,4 @@ def main() -> int:
         return 1
     from langgraph_filesystem.command_line.main import cli
 
-    return int(cli(prog_name=_name(), standalone_mode=True) or 0)
-
-
-def _name() -> str:
-    called = sys.argv[0].replace("\\", "/").rpartition("/")[2]
-    return "python -m langgraph_filesystem" if called == "__main__.py" else called
+    return int(cli() or 0)

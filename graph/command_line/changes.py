@@ -1,16 +1,18 @@
-"""What waits in a thread: `status`, `diff`, `log`, `undo`, `apply` and `discard`."""
+"""The changes that wait in a thread: `status`, `diff`, `log`, `undo`, `apply` and `discard`."""
 
 import itertools
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.text import Text
 
 from langgraph_filesystem import history
 from langgraph_filesystem.command_line.failure import CONFLICTS, ERROR, OK, Failure
 from langgraph_filesystem.command_line.screen import (
+    LISTED,
     FileChange,
     Screen,
     change_line,
@@ -19,7 +21,13 @@ from langgraph_filesystem.command_line.screen import (
     plain,
     print_json,
 )
-from langgraph_filesystem.command_line.session import Graph, Record, open_thread, virtual_path
+from langgraph_filesystem.command_line.session import (
+    Graph,
+    Record,
+    Where,
+    open_thread,
+    virtual_path,
+)
 from langgraph_filesystem.history.compare import changed_paths, line_counts, unified
 from langgraph_filesystem.history.thread import Thread, Tree, Version
 from langgraph_filesystem.nodes.answers import counted
@@ -28,7 +36,6 @@ from langgraph_filesystem.state.io import run_sync
 from langgraph_filesystem.state.paths import is_within
 
 __all__ = (
-    "Where",
     "apply",
     "checkpoint_of",
     "compared",
@@ -45,27 +52,16 @@ __all__ = (
 
 
 _Changed = tuple[str, Version | None, Version | None]
-"""A path with what was there and what is there now."""
-
-
-class Where(NamedTuple):
-    """Which thread a command is about, and who reads its answer."""
-
-    database: str
-    root: str
-    thread: str | None
-    as_json: bool
+"""A path with its old and its new version."""
 
 
 def status(where: Where) -> int:
     """List the changed files as git does."""
-    with open_thread(where.database, where.root, where.thread) as (graph, record):
-        _check_overlay(record)
+    with _open_history(where) as (graph, record):
         changes = _changes(graph, record)
         state = graph.get_state(record.config)
     if where.as_json:
-        for change in changes:
-            print_json(change._asdict())
+        print_json(*(change._asdict() for change in changes))
         return OK
     screen = Screen()
     summarize(screen, record, changes, all_files=True)
@@ -89,7 +85,7 @@ def summarize(
     files = counted(len(changes), "changed file")
     screen.say(f"{files} in thread {record.thread}, not on disk yet:", "bold")
     shown = [change for change in changes if not change.path.startswith(".git/")]
-    screen.files(shown, change_line, **({"limit": None} if all_files else {}))
+    screen.files(shown, change_line, None if all_files else LISTED)
     if len(shown) < len(changes):
         screen.say(
             f"  [{counted(len(changes) - len(shown), 'file')} in .git: lgfs diff .git]", "dim"
@@ -102,12 +98,15 @@ def summarize(
 def diff(
     where: Where, paths: Sequence[str], *, since: str | None, until: str | None, patch: bool
 ) -> int:
-    """Show what waits, or what changed between two steps."""
-    with open_thread(where.database, where.root, where.thread) as (graph, record):
-        _check_overlay(record)
+    """Show the changes that wait, or those between two steps."""
+    with _open_history(where) as (graph, record):
         chosen = _chosen(paths, record)
         steps = [step and checkpoint_of(graph, record, step) for step in (since, until)]
-        found = (one for one in versions(graph, record, *steps) if _is_chosen(one[0], chosen))
+        found = (
+            one
+            for one in versions(graph, record, *steps)
+            if chosen is None or any(is_within(one[0], top) for top in chosen)
+        )
         first = next(found, None)
         if first is None:
             if paths:
@@ -128,7 +127,7 @@ def _diff_lines(changed: Iterable[_Changed], *, shows_git: bool) -> Iterator[str
     hidden = 0
     for path, old, new in changed:
         if is_within(path, "/.git") and not shows_git:
-            hidden += 1  # what a commit of the agent did there is nothing to read
+            hidden += 1  # nobody reads what a commit changes there
         else:
             yield from lines_of(unified(path, old, new))
     if hidden:
@@ -136,7 +135,7 @@ def _diff_lines(changed: Iterable[_Changed], *, shows_git: bool) -> Iterator[str
 
 
 def _write_patch(changed: Iterable[_Changed]) -> int:
-    """Print the bytes of a patch, and fail if it can't hold something."""
+    """Print the bytes of a patch, and fail if it lacks a binary file."""
     left_out = []
     for path, old, new in changed:
         sys.stdout.buffer.write(unified(path, old, new).encode(errors="surrogateescape"))
@@ -152,13 +151,11 @@ def _write_patch(changed: Iterable[_Changed]) -> int:
 
 def log(where: Where) -> int:
     """List each change of the thread with its step and node."""
-    with open_thread(where.database, where.root, where.thread) as (graph, record):
-        _check_overlay(record)
+    with _open_history(where) as (graph, record):
         changes = history.changes(graph, record.config)
     screen = Screen()
     if where.as_json:
-        for change in changes:
-            print_json(asdict(change))
+        print_json(*map(asdict, changes))
     elif changes:
         screen.page(changes, _logged)
     else:
@@ -173,9 +170,8 @@ def _logged(change: history.Change) -> Text:
 
 def undo(where: Where, paths: Sequence[str], *, steps: int, to: str | None) -> int:
     """Take changes back, in a new checkpoint."""
-    with open_thread(where.database, where.root, where.thread, changes=True) as (graph, record):
-        _check_overlay(record)
-        chosen = _chosen(paths, record) or None
+    with _open_history(where, changes=True) as (graph, record):
+        chosen = _chosen(paths, record)
         target = None if to is None else checkpoint_of(graph, record, to)
         done = history.undo(graph, record.config, steps, paths=chosen, to=target)
     if not done:
@@ -185,21 +181,19 @@ def undo(where: Where, paths: Sequence[str], *, steps: int, to: str | None) -> i
 
 def discard(where: Where, paths: Sequence[str]) -> int:
     """Drop changes that wait."""
-    with open_thread(where.database, where.root, where.thread, changes=True) as (graph, record):
-        _check_overlay(record)
-        done = history.discard(graph, record.config, _chosen(paths, record) or None)
+    with _open_history(where, changes=True) as (graph, record):
+        done = history.discard(graph, record.config, _chosen(paths, record))
     if not done:
         raise Failure(f"Nothing to discard{_at(paths)}.")
     return _report(where, done, "discarded")
 
 
 def apply(where: Where, paths: Sequence[str], *, force: bool) -> int:
-    """Write what waits to the directory."""
-    with open_thread(where.database, where.root, where.thread, changes=True) as (graph, record):
-        _check_overlay(record)
+    """Write the changes to the directory."""
+    with _open_history(where, changes=True) as (graph, record):
         on_conflict: Any = "force" if force else "report"
         result = history.apply(
-            graph, record.config, paths=_chosen(paths, record) or None, on_conflict=on_conflict
+            graph, record.config, paths=_chosen(paths, record), on_conflict=on_conflict
         )
     code = CONFLICTS if result.conflicts else ERROR if result.failed else OK
     if where.as_json:
@@ -239,21 +233,19 @@ def apply(where: Where, paths: Sequence[str], *, force: bool) -> int:
     return code
 
 
-# What they share
+# Shared by the commands
 
 
-def waiting_changes(database: str, record: Record) -> list[FileChange]:
+def waiting_changes(where: Where) -> list[FileChange]:
     """Return the changed files of a thread."""
-    if record.direct:
-        return []
-    with open_thread(database, record.directory, record.thread) as (graph, _):
+    with open_thread(where) as (graph, record):
         return _changes(graph, record)
 
 
 def versions(
     graph: Graph, record: Record, since: str | None = None, until: str | None = None
 ) -> Iterator[_Changed]:
-    """Yield each path that differs at two checkpoints, with both versions; else at disk and now."""
+    """Yield each path that differs from a checkpoint, or else from the disk; with both versions."""
     thread = Thread(graph, record.config)
     if graph.get_state(record.config).created_at is None:
         return  # the first run was stopped before it began
@@ -263,7 +255,7 @@ def versions(
 
 
 def compared(before: Tree | None, after: Tree) -> Iterator[_Changed]:
-    """Yield each path that differs in two trees, with both versions; without the first, on disk."""
+    """Yield each path that differs from another tree, or else from the disk; with both versions."""
     before = after.without_changes() if before is None else before
     for path in run_sync(changed_paths(before, after)):
         old, new = run_sync(before.version(path)), run_sync(after.version(path))
@@ -272,7 +264,7 @@ def compared(before: Tree | None, after: Tree) -> Iterator[_Changed]:
 
 
 def checkpoint_of(graph: Graph, record: Record, given: str) -> str:
-    """Return the id of a checkpoint that is given by its id, or by its step as in `lgfs log`."""
+    """Return the id of a checkpoint, given the id itself or its step in `lgfs log`."""
     if not given.isdigit():
         return given
     for state in graph.get_state_history(record.config, filter={"step": int(given)}, limit=1):
@@ -296,20 +288,19 @@ def _changes(graph: Graph, record: Record) -> list[FileChange]:
     return found
 
 
-def _chosen(paths: Sequence[str], record: Record) -> list[str]:
-    return [virtual_path(path, record.directory) for path in paths]
+def _chosen(paths: Sequence[str], record: Record) -> list[str] | None:
+    return [virtual_path(path, record.directory) for path in paths] or None
 
 
-def _is_chosen(path: str, chosen: Sequence[str]) -> bool:
-    return not chosen or any(is_within(path, one) for one in chosen)
-
-
-def _check_overlay(record: Record) -> None:
-    if record.direct:
-        raise Failure(
-            f"Thread {record.thread} writes to {record.directory} at once (--direct), so it has no "
-            "history: use that of your version control."
-        )
+@contextmanager
+def _open_history(where: Where, *, changes: bool = False) -> Iterator[tuple[Graph, Record]]:
+    with open_thread(where, changes=changes) as (graph, record):
+        if record.direct:
+            raise Failure(
+                f"Thread {record.thread} writes to {record.directory} at once (--direct), so it "
+                "has no history: use that of your version control."
+            )
+        yield graph, record
 
 
 def _at(paths: Sequence[str]) -> str:
@@ -318,8 +309,7 @@ def _at(paths: Sequence[str]) -> str:
 
 def _report(where: Where, paths: Sequence[str], done: str) -> int:
     if where.as_json:
-        for path in paths:
-            print_json({"path": path, "result": done})
+        print_json(*({"path": path, "result": done} for path in paths))
     else:
         Screen().files([f"{done}  {shown_path(path)}" for path in paths], plain)
     return OK

@@ -1,13 +1,12 @@
 """The database with the threads: a SQLite file of the user, or what `--db` names.
 
-A command that only looks opens it so that nothing can be written, and does not wait for an agent
-that is running.
+Read-only commands open it read-only, and don't wait for an agent that is running.
 """
 
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -51,7 +50,7 @@ def is_postgres(database: str) -> bool:
 
 @contextmanager
 def open_database(database: str, *, changes: bool = False) -> Iterator[Persistence]:
-    """Open a database that exists; without `changes` nothing can be written to it."""
+    """Open a database that exists; without `changes` it is read-only."""
     _check(database)
     if changes:
         with (open_postgres if is_postgres(database) else open_sqlite)(database) as opened:
@@ -65,15 +64,13 @@ def open_database(database: str, *, changes: bool = False) -> Iterator[Persisten
     else:
         with closing(_connect_sqlite(database)) as one, closing(_connect_sqlite(database)) as two:
             saver, store = SqliteSaver(one), SqliteStore(two)
-            saver.is_setup = store.is_setup = True  # there is nothing that they may set up
+            saver.is_setup = store.is_setup = True  # they must not create tables
             yield Persistence(saver, store)
 
 
-@asynccontextmanager
-async def aopen_database(database: str) -> AsyncIterator[Persistence]:
+def aopen_database(database: str) -> AbstractAsyncContextManager[Persistence]:
     """Open a database that exists, for an agent that runs."""
-    async with (aopen_postgres if is_postgres(database) else aopen_sqlite)(database) as opened:
-        yield opened
+    return (aopen_postgres if is_postgres(database) else aopen_sqlite)(database)
 
 
 def create_database(database: str) -> None:

@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from langgraph_filesystem.command_line.changes import Where
 from langgraph_filesystem.command_line.database import data_directory, is_postgres, open_database
 from langgraph_filesystem.command_line.failure import ERROR, OK, Failure, explained
 from langgraph_filesystem.command_line.screen import Screen, print_json
-from langgraph_filesystem.command_line.session import MODEL_VARIABLE
+from langgraph_filesystem.command_line.session import MODEL_VARIABLE, Where
 from langgraph_filesystem.state.backends.disk.ripgrep import find_ripgrep
 from langgraph_filesystem.state.backends.execution.bubblewrap import find_bubblewraps
 from langgraph_filesystem.state.backends.execution.layers import overlay_support
@@ -98,13 +97,9 @@ def _sandbox() -> Iterator[Check]:
             yield Check("commands in a sandbox", "missing", f"a try failed: {ran}")
         else:
             yield Check("commands in a sandbox", "ok", ", ".join(find_bubblewraps()))
-    yield _kernel_overlay()
-
-
-def _kernel_overlay() -> Check:
-    """Mount a real overlay: whether it works depends on kernel, user and file system."""
+    # This mounts a real one: whether it works depends on kernel, user and file system.
     problem = overlay_support()
-    return Check("overlay of the kernel", "missing" if problem else "ok", problem or "works")
+    yield Check("overlay of the kernel", "missing" if problem else "ok", problem or "works")
 
 
 def _places(where: Where) -> Iterator[Check]:
@@ -112,7 +107,8 @@ def _places(where: Where) -> Iterator[Check]:
     if not is_postgres(where.database):
         home = Path(where.database).absolute().parent
     try:
-        with tempfile.TemporaryFile(dir=_existing(home)):
+        existing = next(one for one in (home, *home.parents) if one.is_dir())
+        with tempfile.TemporaryFile(dir=existing):
             yield Check("data directory", "ok", f"{home} can be written")
     except OSError as error:
         fix = "Set XDG_DATA_HOME to a directory of yours, or use --db."
@@ -132,11 +128,6 @@ def _places(where: Where) -> Iterator[Check]:
     else:
         fix = "Agents can work on it, but `lgfs apply` can't write: change its permissions."
         yield Check("directory", "missing", f"{where.root} is read-only for you", fix)
-
-
-def _existing(directory: Path) -> Path:
-    """Return the directory, or the one in which it would be made."""
-    return next(one for one in (directory, *directory.parents) if one.is_dir())
 
 
 def _try_database(database: str) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import sqlite3
-from typing import NamedTuple
 
 from langgraph_filesystem.state.errors import FilesystemError
 
@@ -18,7 +17,7 @@ __all__ = (
 )
 
 DEBUG_VARIABLE = "LANGGRAPH_FILESYSTEM_DEBUG"
-"""With this environment variable, errors that end a command show where they come from."""
+"""If this environment variable is set, errors that end a command show their traceback."""
 
 OK, ERROR, CONFLICTS, WAITING, INTERRUPTED = 0, 1, 3, 4, 130
 """Exit codes. 2 is wrong usage, which click reports."""
@@ -32,20 +31,15 @@ class Failure(Exception):
         self.code = code
 
 
-class _Known(NamedTuple):
-    reason: str
-    next_step: str
-
-
 _SQLITE = {
-    sqlite3.SQLITE_BUSY: _Known("is locked by another program", "Try again when that has ended."),
-    sqlite3.SQLITE_LOCKED: _Known("is locked by another program", "Try again when that has ended."),
-    sqlite3.SQLITE_FULL: _Known("can't grow: the disk is full", "Make room, then try again."),
-    sqlite3.SQLITE_READONLY: _Known("is read-only", "Check its permissions, or use --db."),
-    sqlite3.SQLITE_CANTOPEN: _Known("can't be opened", "Check its permissions, or use --db."),
-    sqlite3.SQLITE_NOTADB: _Known("is not a SQLite database", "Choose another one with --db."),
-    sqlite3.SQLITE_CORRUPT: _Known("is damaged", "Restore a copy, or choose another with --db."),
-    sqlite3.SQLITE_IOERR: _Known("can't be read or written", "Check the disk, then try again."),
+    sqlite3.SQLITE_BUSY: "is locked by another program. Try again when that has ended.",
+    sqlite3.SQLITE_LOCKED: "is locked by another program. Try again when that has ended.",
+    sqlite3.SQLITE_FULL: "can't grow: the disk is full. Make room, then try again.",
+    sqlite3.SQLITE_READONLY: "is read-only. Check its permissions, or use --db.",
+    sqlite3.SQLITE_CANTOPEN: "can't be opened. Check its permissions, or use --db.",
+    sqlite3.SQLITE_NOTADB: "is not a SQLite database. Choose another one with --db.",
+    sqlite3.SQLITE_CORRUPT: "is damaged. Restore a copy, or choose another with --db.",
+    sqlite3.SQLITE_IOERR: "can't be read or written. Check the disk, then try again.",
 }
 
 
@@ -55,10 +49,9 @@ def explained(error: Exception, database: str) -> str:
         return getattr(error, "message", str(error))
     if isinstance(error, sqlite3.Error):
         code = getattr(error, "sqlite_errorcode", None)
-        known = _SQLITE.get((code or 0) & 0xFF)
-        if known is None:
-            return f"The database {database} can't be used: {error}."
-        return f"The database {database} {known.reason}. {known.next_step}"
+        return f"The database {database} " + _SQLITE.get(
+            (code or 0) & 0xFF, f"can't be used: {error}."
+        )
     if isinstance(error, OSError) and error.strerror:
         place = f"{os.fsdecode(error.filename)}: " if error.filename else ""
         return f"{place}{error.strerror}."

@@ -1,14 +1,16 @@
 """The commands, their options and their help.
 
-What a command does is imported when it runs: `lgfs --help` and the completion of a shell must not
-wait for LangGraph.
+The function that carries a command out has its name, and is in the module that `_command` names. It
+is imported when the command runs: `lgfs --help` and the completion of a shell must not wait for
+LangGraph.
 """
 
 import os
 import sqlite3
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from importlib import import_module
+from typing import Any
 
 import click
 
@@ -23,13 +25,11 @@ from langgraph_filesystem.state.text import escaped_message
 
 __all__ = ("cli",)
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 _DATABASE = "LANGGRAPH_FILESYSTEM_DB"
 
 
 class Commands(click.Group):
-    """A group that lists its commands in their order, and ends each error with a sentence."""
+    """A group that lists its commands in their order, and reports each error in a sentence."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order in which they are defined."""
@@ -45,7 +45,7 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             ctx.exit(INTERRUPTED)
         except (click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError):
-            raise  # click ends with what they say
+            raise  # click handles these
         except Exception as error:
             if os.environ.get(DEBUG_VARIABLE):
                 raise
@@ -109,7 +109,7 @@ _SETUP = (
     click.option("--direct", is_flag=True, help="Write to disk at once, without an overlay."),
     click.option("--no-exec", is_flag=True, help="Don't let the agent run commands."),
     click.option(
-        "--memory", multiple=True, metavar="PATH", help="A file the model is always told."
+        "--memory", multiple=True, metavar="PATH", help="A file that is always in the prompt."
     ),
     click.option("--skills", multiple=True, metavar="DIR", help="A directory with skills."),
     click.option(
@@ -120,22 +120,7 @@ _SETUP = (
 )
 
 
-def _with(*options: Callable[[F], F]) -> Callable[[F], F]:
-    def add(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
-
-
-def _where(options: dict[str, Any]) -> Any:
-    from langgraph_filesystem.command_line.changes import Where
-
-    return Where(options["db"], options["root"], options["thread"], options["as_json"])
-
-
-_paths = click.argument("paths", nargs=-1, type=click.Path())
+_PATHS = click.argument("paths", nargs=-1, type=click.Path())
 
 
 # Commands
@@ -154,31 +139,42 @@ def cli() -> None:
     """
 
 
-@cli.command()
-@click.argument("task", nargs=-1, required=True)
-@_with(*_SETUP, *_OPTIONS)
-def run(task: tuple[str, ...], **options: Any) -> int:
+def _command(module: str, *options: Callable[..., Any]) -> Callable[[Callable[[], None]], None]:
+    """Add a command to `cli`, with its own options and those that all have."""
+
+    def add(described: Callable[[], None]) -> None:
+        name = described.__name__
+
+        def call(db: str, root: str, thread: str | None, as_json: bool, **own: Any) -> int:
+            from langgraph_filesystem.command_line.session import Where
+
+            function = getattr(import_module(f"langgraph_filesystem.command_line.{module}"), name)
+            return int(function(Where(db, root, thread, as_json), **own))
+
+        command: Any = call
+        for option in reversed((*options, *_OPTIONS)):
+            command = option(command)
+        cli.command(name, help=described.__doc__)(command)
+
+    return add
+
+
+@_command("run", click.argument("task", nargs=-1, required=True), *_SETUP)
+def run() -> None:
     """Give a task to an agent, in a new thread.
 
-    The agent sees the current directory at `/`. What it changes waits in the thread. With `-` as
-    the task, the task is read from standard input.
+    The agent sees the current directory at `/`. Its changes wait in the thread. With `-` as the
+    task, the task is read from standard input.
 
     \b
     Examples:
       lgfs run "fix the typos in README.md" --model openai:gpt-5
       lgfs run 'edit_file /README.md teh the replace_all=true'
     """
-    from langgraph_filesystem.command_line import run as running
-
-    text = sys.stdin.read() if task == ("-",) else " ".join(task)
-    record = _record(options, text, continues=options["thread"] is not None)
-    return running.run(record, options["db"], text, as_json=options["as_json"])
 
 
-@cli.command()
-@click.option("--new", is_flag=True, help="Begin a new thread.")
-@_with(*_SETUP, *_OPTIONS)
-def chat(new: bool, **options: Any) -> int:
+@_command("run", click.option("--new", is_flag=True, help="Begin a new thread."), *_SETUP)
+def chat() -> None:
     """Talk with an agent, in the newest thread of this directory.
 
     Ctrl-C stops a step and keeps the thread, Ctrl-D ends. Calls that wait for your approval are
@@ -188,66 +184,28 @@ def chat(new: bool, **options: Any) -> int:
     Example:
       lgfs chat --approve writes
     """
-    from langgraph_filesystem.command_line import changes
-    from langgraph_filesystem.command_line import run as running
-
-    record = _record(options, "", continues=not new)
-    where = changes.Where(options["db"], record.directory, record.thread, options["as_json"])
-    commands = {
-        "status": lambda: changes.status(where),
-        "diff": lambda: changes.diff(where, (), since=None, until=None, patch=False),
-        "log": lambda: changes.log(where),
-        "undo": lambda: changes.undo(where, (), steps=1, to=None),
-        "apply": lambda: changes.apply(where, (), force=False),
-        "discard": lambda: changes.discard(where, ()),
-    }
-    return running.chat(record, options["db"], as_json=options["as_json"], commands=commands)
 
 
-def _record(options: dict[str, Any], task: str, *, continues: bool) -> Any:
-    from langgraph_filesystem.command_line import session
-
-    return session.prepared_thread(
-        options["db"],
-        options["root"],
-        options["thread"],
-        task=task,
-        continues=continues,
-        given={
-            "model": options["model"],
-            "approve": options["approve"],
-            "direct": options["direct"] or None,
-            "execute": False if options["no_exec"] else None,
-            "memory": options["memory"] or None,
-            "skills": options["skills"] or None,
-            "subagents": options["subagents"],
-        },
-    )
-
-
-@cli.command()
-@_with(*_OPTIONS)
-def status(**options: Any) -> int:
+@_command("changes")
+def status() -> None:
     """List the changed files, as git does.
 
     \b
     Example:
       lgfs status
     """
-    from langgraph_filesystem.command_line import changes
-
-    return changes.status(_where(options))
 
 
-@cli.command()
-@_paths
-@click.option("--since", metavar="STEP", help="Compare with a step of `lgfs log`, not the disk.")
-@click.option("--until", metavar="STEP", help="Compare this step, not the newest.")
-@click.option("--patch", is_flag=True, help="Print the bytes as they are, for `git apply`.")
-@_with(*_OPTIONS)
-def diff(
-    paths: tuple[str, ...], since: str | None, until: str | None, patch: bool, **options: Any
-) -> int:
+@_command(
+    "changes",
+    _PATHS,
+    click.option(
+        "--since", metavar="STEP", help="Compare with a step of `lgfs log`, not the disk."
+    ),
+    click.option("--until", metavar="STEP", help="Compare this step, not the newest."),
+    click.option("--patch", is_flag=True, help="Print the bytes as they are, for `git apply`."),
+)
+def diff() -> None:
     """Show what the thread changed, against what is on disk.
 
     \b
@@ -256,31 +214,29 @@ def diff(
       lgfs diff --since 12 --until 20
       lgfs diff --patch > changes.patch
     """
-    from langgraph_filesystem.command_line import changes
-
-    return changes.diff(_where(options), paths, since=since, until=until, patch=patch)
 
 
-@cli.command()
-@_with(*_OPTIONS)
-def log(**options: Any) -> int:
+@_command("changes")
+def log() -> None:
     """List each change with its step and the node that made it.
 
     \b
     Example:
       lgfs log
     """
-    from langgraph_filesystem.command_line import changes
-
-    return changes.log(_where(options))
 
 
-@cli.command()
-@_paths
-@click.option("--steps", type=click.IntRange(min=1), default=1, help="How many steps to take back.")
-@click.option("--to", metavar="STEP", help="Go back to the files after this step of `lgfs log`.")
-@_with(*_OPTIONS)
-def undo(paths: tuple[str, ...], steps: int, to: str | None, **options: Any) -> int:
+@_command(
+    "changes",
+    _PATHS,
+    click.option(
+        "--steps", type=click.IntRange(min=1), default=1, help="How many steps to take back."
+    ),
+    click.option(
+        "--to", metavar="STEP", help="Go back to the files after this step of `lgfs log`."
+    ),
+)
+def undo() -> None:
     """Take back the last step that changed files.
 
     An undo is a step as well: another one takes it back.
@@ -291,16 +247,16 @@ def undo(paths: tuple[str, ...], steps: int, to: str | None, **options: Any) -> 
       lgfs undo src/parser.py
       lgfs undo --to 12
     """
-    from langgraph_filesystem.command_line import changes
-
-    return changes.undo(_where(options), paths, steps=steps, to=to)
 
 
-@cli.command()
-@_paths
-@click.option("--force", is_flag=True, help="Where both changed, take ours and keep theirs beside.")
-@_with(*_OPTIONS)
-def apply(paths: tuple[str, ...], force: bool, **options: Any) -> int:
+@_command(
+    "changes",
+    _PATHS,
+    click.option(
+        "--force", is_flag=True, help="Where both changed, take ours and keep theirs beside."
+    ),
+)
+def apply() -> None:
     """Write the changes to disk, all or those at some paths. It does not ask.
 
     A file that was changed on disk meanwhile is a conflict, unless the edits still fit: it is
@@ -311,15 +267,10 @@ def apply(paths: tuple[str, ...], force: bool, **options: Any) -> int:
       lgfs apply
       lgfs apply src/parser.py
     """
-    from langgraph_filesystem.command_line import changes
-
-    return changes.apply(_where(options), paths, force=force)
 
 
-@cli.command()
-@_paths
-@_with(*_OPTIONS)
-def discard(paths: tuple[str, ...], **options: Any) -> int:
+@_command("changes", _PATHS)
+def discard() -> None:
     """Drop the changes, all or those at some paths.
 
     `lgfs undo` brings them back.
@@ -328,108 +279,86 @@ def discard(paths: tuple[str, ...], **options: Any) -> int:
     Example:
       lgfs discard src/parser.py
     """
-    from langgraph_filesystem.command_line import changes
-
-    return changes.discard(_where(options), paths)
 
 
-@cli.command()
-@click.option("--all", "everywhere", is_flag=True, help="Those of other directories as well.")
-@_with(*_OPTIONS)
-def threads(everywhere: bool, **options: Any) -> int:
+@_command(
+    "threads",
+    click.option("--all", "everywhere", is_flag=True, help="Those of other directories as well."),
+)
+def threads() -> None:
     """List the threads of this directory, the newest first.
 
     \b
     Example:
       lgfs threads --all
     """
-    from langgraph_filesystem.command_line import threads as listing
-
-    return listing.threads(_where(options), everywhere=everywhere)
 
 
-@cli.command()
-@click.argument("path", default="/")
-@click.option("-a", "--hidden", is_flag=True, help="Names that begin with a dot as well.")
-@_with(*_OPTIONS)
-def tree(path: str, hidden: bool, **options: Any) -> int:
+@_command(
+    "threads",
+    click.argument("path", default="/"),
+    click.option("-a", "--hidden", is_flag=True, help="Names that begin with a dot as well."),
+)
+def tree() -> None:
     """List the files as the agent sees them, with its changes.
 
     \b
     Example:
       lgfs tree src
     """
-    from langgraph_filesystem.command_line import threads as listing
-
-    return listing.tree(_where(options), path, hidden=hidden)
 
 
-@cli.command()
-@click.argument("path")
-@_with(*_OPTIONS)
-def cat(path: str, **options: Any) -> int:
+@_command("threads", click.argument("path"))
+def cat() -> None:
     """Print a file as the agent sees it, with its changes.
 
     \b
     Example:
       lgfs cat src/parser.py
     """
-    from langgraph_filesystem.command_line import threads as listing
-
-    return listing.cat(_where(options), path)
 
 
-@cli.command()
-@click.option("--at", metavar="STEP", help="Fork at a step of `lgfs log`, not at the newest.")
-@_with(*_OPTIONS)
-def fork(at: str | None, **options: Any) -> int:
+@_command(
+    "threads",
+    click.option("--at", metavar="STEP", help="Fork at a step of `lgfs log`, not at the newest."),
+)
+def fork() -> None:
     """Begin a thread with the conversation and the changes of this one.
 
     \b
     Example:
       lgfs fork --at 12
     """
-    from langgraph_filesystem.command_line import threads as listing
-
-    return listing.fork(_where(options), at)
 
 
-@cli.command()
-@click.argument("first", shell_complete=_threads)
-@click.argument("second", shell_complete=_threads)
-@_with(*_OPTIONS)
-def compare(first: str, second: str, **options: Any) -> int:
+@_command(
+    "threads",
+    click.argument("first", shell_complete=_threads),
+    click.argument("second", shell_complete=_threads),
+)
+def compare() -> None:
     """Show how the files of two threads differ.
 
     \b
     Example:
       lgfs compare 3f2a9c1d 8ee33426
     """
-    from langgraph_filesystem.command_line import threads as listing
-
-    return listing.compare(_where(options), first, second)
 
 
-@cli.command()
-@click.argument("directory", type=click.Path())
-@_with(*_OPTIONS)
-def export(directory: str, **options: Any) -> int:
+@_command("threads", click.argument("directory", type=click.Path()))
+def export() -> None:
     """Write the files of the thread to an empty directory.
 
-    They are those of this directory, with the changes of the thread.
+    The result is this directory with the changes of the thread.
 
     \b
     Example:
       lgfs export /tmp/try
     """
-    from langgraph_filesystem.command_line import threads as listing
-
-    return listing.export(_where(options), directory)
 
 
-@cli.command()
-@_with(*_OPTIONS)
-def stats(**options: Any) -> int:
+@_command("threads")
+def stats() -> None:
     """Count turns, bytes, tokens and seconds of a thread.
 
     The bytes are those of its channels, the tokens those that eviction saved, the seconds those
@@ -439,54 +368,43 @@ def stats(**options: Any) -> int:
     Example:
       lgfs stats
     """
-    from langgraph_filesystem.command_line import threads as listing
-
-    return listing.stats(_where(options))
 
 
-@cli.command()
-@click.option("--svg", type=click.Path(dir_okay=False), help="Draw it to a file, with `mmdc`.")
-@_with(*_OPTIONS)
-def draw(svg: str | None, **options: Any) -> int:
+@_command(
+    "threads",
+    click.option("--svg", type=click.Path(dir_okay=False), help="Draw it to a file, with `mmdc`."),
+)
+def draw() -> None:
     """Print the graph as mermaid text.
 
     \b
     Example:
       lgfs draw --svg graph.svg
     """
-    from langgraph_filesystem.command_line import threads as listing
-
-    return listing.draw(_where(options), svg)
 
 
-@cli.command()
-@click.option(
-    "--port", type=click.IntRange(1, 65_535), help="The port, instead of one that is free."
+@_command(
+    "serve",
+    click.option(
+        "--port", type=click.IntRange(1, 65_535), help="The port, instead of one that is free."
+    ),
 )
-@_with(*_OPTIONS)
-def serve(port: int | None, **options: Any) -> int:
+def serve() -> None:
     """Start the LangGraph server for this directory.
 
-    It prints the address to open in Studio, and keeps its threads itself.
+    It prints the address to open in Studio. Its threads are in a database of its own.
 
     \b
     Example:
       lgfs serve --port 2024
     """
-    from langgraph_filesystem.command_line import serve as serving
-
-    return serving.serve(_where(options), port)
 
 
-@cli.command()
-@_with(*_OPTIONS)
-def doctor(**options: Any) -> int:
+@_command("doctor")
+def doctor() -> None:
     """Say what works here, and what to do about the rest.
 
     \b
     Example:
       lgfs doctor
     """
-    from langgraph_filesystem.command_line import doctor as checks
-
-    return checks.doctor(_where(options))

@@ -1,18 +1,18 @@
 """`lgfs run` and `lgfs chat`: an agent works in a thread, and a person follows and steers it.
 
-Each message is a run of the graph. Ctrl-C cancels the step that is running. All that was stored
-before stays in the thread, and the next message goes on from there.
+Each message is a run of the graph. Ctrl-C cancels the current step. Earlier steps stay in the
+thread, and the next message continues from there.
 """
 
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from langgraph.types import Command, Interrupt
 
-from langgraph_filesystem.command_line.changes import summarize, waiting_changes
+from langgraph_filesystem.command_line import changes
 from langgraph_filesystem.command_line.database import aopen_database
 from langgraph_filesystem.command_line.failure import (
     ERROR,
@@ -21,19 +21,15 @@ from langgraph_filesystem.command_line.failure import (
     WAITING,
     explained,
 )
-from langgraph_filesystem.command_line.screen import (
-    JsonLines,
-    Screen,
-    diff_line,
-    lines_of,
-    print_json,
-)
+from langgraph_filesystem.command_line.screen import JsonLines, Screen, print_json
 from langgraph_filesystem.command_line.session import (
     MODEL_VARIABLE,
     Graph,
     Record,
+    Where,
     build_agent,
     load_chat_model,
+    prepared_thread,
 )
 from langgraph_filesystem.state.errors import FilesystemError
 from langgraph_filesystem.state.io import attempt
@@ -49,28 +45,38 @@ Type a task, and end a line with \\ to go on in the next one. Ctrl-C stops a ste
 /help  /quit"""
 
 
-def run(record: Record, database: str, task: str, *, as_json: bool) -> int:
+def run(where: Where, task: tuple[str, ...], **settings: Any) -> int:
     """Send one task, and return the exit code."""
-    with _conversation(record, database, as_json) as conversation:
-        code = conversation.send({"messages": [{"role": "user", "content": task}]})
+    text = sys.stdin.read() if task == ("-",) else " ".join(task)
+    record = prepared_thread(where, text, settings, continues=where.thread is not None)
+    with _conversation(record, where._replace(thread=record.thread)) as conversation:
+        code = conversation.send({"messages": [{"role": "user", "content": text}]})
         conversation.end(code)
     return code
 
 
-def chat(
-    record: Record, database: str, *, as_json: bool, commands: dict[str, Callable[[], int]]
-) -> int:
-    """Send what is typed, message by message; `commands` are those that begin with a slash."""
-    with _conversation(record, database, as_json) as conversation:
+def chat(where: Where, new: bool, **settings: Any) -> int:
+    """Send what is typed, message by message."""
+    record = prepared_thread(where, "", settings, continues=not new)
+    where = where._replace(thread=record.thread)
+    commands = {
+        "/status": lambda: changes.status(where),
+        "/diff": lambda: changes.diff(where, (), since=None, until=None, patch=False),
+        "/log": lambda: changes.log(where),
+        "/undo": lambda: changes.undo(where, (), steps=1, to=None),
+        "/apply": lambda: changes.apply(where, (), force=False),
+        "/discard": lambda: changes.discard(where, ()),
+    }
+    with _conversation(record, where) as conversation:
         code = conversation.send(None) if conversation.is_waiting() else OK
-        for text in _typed(is_quiet=as_json, hint=conversation.hint):
+        for text in _typed(is_quiet=where.as_json):
             if text in ("/quit", "/exit"):
                 break
-            if text.startswith("/") and (command := commands.get(text[1:])):
+            if command := commands.get(text):
                 try:
                     command()
-                except Exception as error:  # the command ends, and not the chat
-                    print(escaped_message(explained(error, database)))
+                except Exception as error:  # ends the command, not the chat
+                    print(escaped_message(explained(error, where.database)))
             elif text in ("/help", "/"):
                 print(_HELP)
             else:
@@ -80,35 +86,27 @@ def chat(
 
 
 @contextlib.contextmanager
-def _conversation(record: Record, database: str, as_json: bool) -> Iterator["_Conversation"]:
+def _conversation(record: Record, where: Where) -> Iterator["_Conversation"]:
     model = load_chat_model(record.model)
     with asyncio.Runner() as runner:
-        opening = aopen_database(database)
+        opening = aopen_database(where.database)
         opened = runner.run(opening.__aenter__())
         try:
             agent = build_agent(record, model, opened)
-            yield _Conversation(runner, agent, record, database, as_json)
+            yield _Conversation(runner, agent, record, where)
         finally:
             runner.run(opening.__aexit__(None, None, None))
 
 
 class _Conversation:
-    """One thread, and who is told about it."""
+    """Runs the agent in one thread, and reports to a person or a script."""
 
-    def __init__(
-        self, runner: asyncio.Runner, agent: Graph, record: Record, database: str, as_json: bool
-    ) -> None:
+    def __init__(self, runner: asyncio.Runner, agent: Graph, record: Record, where: Where) -> None:
         self._runner, self._agent = runner, agent
-        self._record, self._database = record, database
-        self._as_json = as_json
+        self._record, self._where = record, where
         self._screen = Screen(is_typed=not record.model)
-        self._listener: JsonLines | Screen = JsonLines() if as_json else self._screen
+        self._listener: JsonLines | Screen = JsonLines() if where.as_json else self._screen
         self._begin()
-
-    @property
-    def hint(self) -> Callable[[], None]:
-        """Says how to leave, for somebody who presses Ctrl-C while nothing runs."""
-        return lambda: self._screen.say("Ctrl-D or /quit ends the chat.", "dim")
 
     def is_waiting(self) -> bool:
         """Say whether calls wait for approval."""
@@ -137,15 +135,15 @@ class _Conversation:
 
     def end(self, code: int) -> None:
         """Print what has changed, and how to go on."""
-        changes = waiting_changes(self._database, self._record)
-        if self._as_json:
-            rows = [change._asdict() for change in changes]
+        waiting = [] if self._record.direct else changes.waiting_changes(self._where)
+        if self._where.as_json:
+            rows = [change._asdict() for change in waiting]
             print_json({"event": "end", "status": _ENDINGS[code], "changes": rows})
         else:
-            summarize(self._screen, self._record, changes)
+            changes.summarize(self._screen, self._record, waiting)
 
     async def _stream(self, given: Any) -> list[Interrupt]:
-        """Run the graph, tell what happens, and return what waits for a person."""
+        """Run the graph, report what happens, and return the interrupts."""
         asked: dict[str, Interrupt] = {}
         tasks: dict[str, str] = {}
         events: AsyncIterator[Any] = self._agent.astream(
@@ -173,12 +171,7 @@ class _Conversation:
         """Return the reply to each interrupt, or `None` if somebody has to answer later."""
         replies: dict[str, Any] = {}
         for one in asked:
-            if not self._as_json and not sys.stdin.isatty():
-                for action in one.value["action_requests"]:
-                    self._screen.show(lines_of(action["description"]), diff_line)
-                decisions = None
-            else:
-                decisions = self._listener.ask(one.value)
+            decisions = self._listener.ask(one.value)
             if decisions is None:
                 self._tell(
                     "waiting",
@@ -191,7 +184,7 @@ class _Conversation:
 
     def _begin(self) -> None:
         record = self._record
-        if self._as_json:
+        if self._where.as_json:
             facts = {"thread": record.thread, "directory": record.directory, "model": record.model}
             print_json({"event": "thread", **facts, "direct": record.direct})
             return
@@ -205,13 +198,13 @@ class _Conversation:
             )
 
     def _tell(self, event: str, sentence: str) -> None:
-        if self._as_json:
+        if self._where.as_json:
             print_json({"event": event, "message": sentence})
         else:
             self._screen.warn(sentence)
 
 
-def _typed(*, is_quiet: bool, hint: Callable[[], None]) -> Iterator[str]:
+def _typed(*, is_quiet: bool) -> Iterator[str]:
     """Yield what a person types, or the lines of a pipe."""
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401  (gives `input` a history and keys to edit)
@@ -224,7 +217,7 @@ def _typed(*, is_quiet: bool, hint: Callable[[], None]) -> Iterator[str]:
                 lines.append(input(prompt and ". "))
         except KeyboardInterrupt:
             print()
-            hint()
+            Screen().say("Ctrl-D or /quit ends the chat.", "dim")
             continue
         except EOFError:
             if prompt:

@@ -6,9 +6,10 @@ cursor, change a colour or hide a line.
 
 import json
 import os
+import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 from langchain_core.messages import AIMessage, ToolMessage
@@ -20,9 +21,9 @@ from langgraph_filesystem.nodes.answers import counted
 from langgraph_filesystem.state.text import escaped
 
 __all__ = (
+    "LISTED",
     "FileChange",
     "JsonLines",
-    "Listener",
     "Screen",
     "change_line",
     "diff_line",
@@ -42,10 +43,10 @@ _LAST_LINES = 10
 """Lines that are shown of the end of a longer output."""
 _ASKED_LINES = 100
 """Lines of a call that waits for approval; the pager has the rest."""
-_LISTED = 50
+LISTED = 50
 """Files that are listed after a run, or when they are written; `lgfs status` lists all."""
 _LONGEST_LINE = 1_000
-"""Characters of such a line."""
+"""Characters that are shown of one line."""
 _IDLE = "nothing to do"
 _DIFF_STYLES = {"+++": "bold", "---": "bold", "@@ ": "cyan", "+": "green", "-": "red", "\\": "dim"}
 _KINDS = {"added": ("A", "green"), "changed": ("M", "yellow"), "deleted": ("D", "red")}
@@ -62,29 +63,14 @@ class FileChange(NamedTuple):
     removed: int
 
 
-class Listener(Protocol):
-    """Who is told what happens in a run."""
-
-    def running(self, names: Sequence[str]) -> None:
-        """These nodes are at work now."""
-
-    def node(self, place: Sequence[str], name: str, update: Any) -> None:
-        """A node has ended; `place` names the subagents that it is in."""
-
-    def output(self, event: Mapping[str, Any]) -> None:
-        """A node reports progress."""
-
-    def ask(self, request: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-        """Return a decision about each call, or `None` to leave them waiting."""
-
-
-def print_json(event: Mapping[str, Any]) -> None:
-    """Print one object as one line, in ASCII."""
-    print(json.dumps(event, default=str), flush=True)
+def print_json(*objects: Mapping[str, Any]) -> None:
+    """Print each object as one line, in ASCII."""
+    for one in objects:
+        print(json.dumps(one, default=str), flush=True)
 
 
 class JsonLines:
-    """One JSON object a line, for scripts."""
+    """Reports a run to scripts, as one JSON object a line. `Screen` has the same methods."""
 
     def running(self, names: Sequence[str]) -> None:
         """Say nothing: each node is reported when it has ended."""
@@ -158,13 +144,13 @@ class Screen:
         )
         self._is_typed = is_typed
         self._is_answered = False
-        """Whether a call was answered since the model last ended."""
+        """Whether a call was answered since the last final answer of the model."""
         self._calls: dict[str, Mapping[str, Any]] = {}
         """Arguments of the calls that the model made, by id."""
         self._made: Counter[str | None] = Counter()
         """How many calls each message of the model has."""
         self._command = ""
-        """The call of the command that has printed last."""
+        """The id of the call whose command printed last."""
         self._output = _Output()
         self._approves_all = False
 
@@ -188,7 +174,7 @@ class Screen:
         self._more(len(lines) - limit, "line")
 
     def files(
-        self, rows: Sequence[T], draw: Callable[[T], Text], limit: int | None = _LISTED
+        self, rows: Sequence[T], draw: Callable[[T], Text], limit: int | None = LISTED
     ) -> None:
         """Print a row for each file, and say how many more there are."""
         for row in rows[:limit]:
@@ -233,10 +219,10 @@ class Screen:
             self._progress.start()
 
     def node(self, place: Sequence[str], name: str, update: Any) -> None:
-        """Print one line about what a node did, and below it what it changed.
+        """Print one line about what a node did, then what it changed.
 
-        A node that had nothing to do, or that planned all that the model called, has no line: the
-        one with the spinner has shown it.
+        A node that had nothing to do, and a router that planned all calls of the model, get no
+        line: the spinner has shown them.
         """
         indent = "  " * len(place)
         messages = _messages(update)
@@ -263,7 +249,7 @@ class Screen:
             self._dim_lines(self._output.take(str(event.get("text"))))
 
     def _announce(self, indent: str, name: str, call: str) -> None:
-        """Print the command whose output comes next, unless it is the one before."""
+        """Print the command whose output comes next, unless it printed last."""
         if self._command != call:
             self._dim_lines(self._output.end())
             self._command, self._output = call, _Output()
@@ -283,7 +269,7 @@ class Screen:
             self.console.print(row, soft_wrap=not self.console.is_terminal)
 
     def _plan(self, name: str, update: Any) -> str:
-        """Return what a node of the graph itself did."""
+        """Describe what a node did that is no operation, such as `router` or `evict`."""
         values = update if isinstance(update, Mapping) else {}
         if routes := values.get("routes"):
             planned = sum(len(route["calls"]) for route in routes)
@@ -345,6 +331,10 @@ class Screen:
     def ask(self, request: Mapping[str, Any]) -> list[dict[str, Any]] | None:
         """Show each call with what it would change, and ask what to do."""
         self.running(())
+        if not sys.stdin.isatty():
+            for action in request["action_requests"]:
+                self.show(lines_of(action["description"]), diff_line)
+            return None
         decisions = []
         configs = request.get("review_configs") or [{}] * len(request["action_requests"])
         for action, config in zip(request["action_requests"], configs, strict=True):
@@ -387,9 +377,7 @@ class Screen:
                 self._approves_all, kind = True, "approve"
             if kind == "reject":
                 return _rejected(self.console)
-            if kind == "edit" and (args := self._edited(action["args"])) is None:
-                continue
-            if kind == "edit":
+            if kind == "edit" and (args := self._edited(action["args"])) is not None:
                 return {"type": "edit", "edited_action": {"name": action["name"], "args": args}}
             if kind == "approve":
                 return {"type": "approve"}
@@ -397,10 +385,8 @@ class Screen:
     def _edited(self, args: Any) -> Any:
         """Let the person change the arguments in their editor; `None` if they did not."""
         text = click.edit(json.dumps(args, indent=2, ensure_ascii=False), extension=".json")
-        if text is None:
-            return None
         try:
-            return json.loads(text)
+            return None if text is None else json.loads(text)
         except ValueError as error:
             self.warn(f"That is not JSON: {error}")
             return None

@@ -1,6 +1,6 @@
 """`lgfs serve`: the LangGraph server for one directory, to look at the graph in Studio.
 
-The server keeps its threads itself, below the data directory; changes wait there too.
+The server keeps its own threads, with the changes that wait in them, in the data directory.
 """
 
 import asyncio
@@ -14,7 +14,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from langgraph_filesystem.command_line.changes import Where
 from langgraph_filesystem.command_line.database import data_directory
 from langgraph_filesystem.command_line.failure import Failure
 from langgraph_filesystem.command_line.screen import Screen
@@ -22,6 +21,7 @@ from langgraph_filesystem.command_line.session import (
     MODEL_VARIABLE,
     Graph,
     Record,
+    Where,
     build_agent,
     load_chat_model,
 )
@@ -34,7 +34,7 @@ _STUDIO = "https://smith.langchain.com/studio/?baseUrl="
 
 
 def serve(where: Where, port: int | None) -> int:
-    """Become the server. It connects to nobody, unless tracing is turned on."""
+    """Replace this process with the server. It connects to nobody, unless tracing is turned on."""
     beside = Path(sys.executable).with_name("langgraph")
     program = str(beside) if beside.exists() else shutil.which("langgraph")
     if program is None:
@@ -46,8 +46,7 @@ def serve(where: Where, port: int | None) -> int:
     graphs = {"lgfs": "langgraph_filesystem.command_line.serve:agent"}
     config = place / "langgraph.json"
     config.write_text(json.dumps({"dependencies": ["."], "graphs": graphs}))
-    screen = Screen()
-    screen.say(f"server: {address}\nStudio: {_STUDIO}{address}")
+    Screen().say(f"server: {address}\nStudio: {_STUDIO}{address}")
     environment = {
         "LANGGRAPH_CLI_NO_ANALYTICS": "1",
         "LANGGRAPH_NO_VERSION_CHECK": "true",
@@ -63,7 +62,7 @@ def serve(where: Where, port: int | None) -> int:
 
 async def agent() -> Graph:
     """Return the graph to the server, which brings the checkpointer and the store."""
-    # The server asks for each run in its event loop, where nothing may wait for a sandbox.
+    # The server calls this for each run in its event loop, which trying a sandbox would block.
     return await asyncio.to_thread(_built)
 
 
@@ -75,7 +74,7 @@ def _built() -> Graph:
 
 
 def _bound_port(wanted: int) -> int:
-    """Return a port that is free: the server would take another one without a word."""
+    """Return a port that is free: if it is not, the server silently takes another one."""
     with socket.socket() as one:
         one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,7 +1,7 @@
 """What a command works on: a directory, the database with its threads, and the agent over it.
 
 Each thread has a record in the store of the database, which says which directory it belongs to and
-how its agent was set up. So `lgfs chat` goes on as `lgfs run` began.
+how its agent was set up. So `lgfs chat` continues with the settings of `lgfs run`.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
@@ -43,8 +43,8 @@ __all__ = (
     "MODEL_VARIABLE",
     "Graph",
     "Record",
+    "Where",
     "build_agent",
-    "chosen_thread",
     "known_threads",
     "load_chat_model",
     "open_thread",
@@ -97,7 +97,7 @@ class Record:
 
     @classmethod
     def from_value(cls, value: dict[str, Any]) -> "Record":
-        """Return the record that is stored, without what another version may have put there."""
+        """Return a stored record, without fields that only another version knows."""
         known = {field.name for field in fields(cls)}
         given: Any = {k: tuple(v) if isinstance(v, list) else v for k, v in value.items()}
         return cls(**{name: one for name, one in given.items() if name in known})
@@ -106,49 +106,40 @@ class Record:
 # Threads
 
 
+class Where(NamedTuple):
+    """Which thread a command is about, and who reads its answer."""
+
+    database: str
+    root: str
+    thread: str | None
+    as_json: bool
+
+
 def known_threads(store: BaseStore, **wanted: str) -> list[Record]:
-    """Return the threads whose records have these values; the one that was used last first."""
+    """Return the threads whose records have these values, the last used first."""
     # Not `get`: in PostgreSQL it writes, even if the time to live is not refreshed.
     found = store.search(_THREADS, filter=wanted or None, limit=_MANY, refresh_ttl=False)
     records = [Record.from_value(item.value) for item in found]
     return sorted(records, key=lambda record: record.used, reverse=True)
 
 
-def chosen_thread(store: BaseStore, root: str, thread: str | None) -> Record:
-    """Return the thread with this name, or else the newest one of a directory."""
-    found = _newest(store, root, thread)
-    if found is not None:
-        return found
-    if thread is not None:
-        raise Failure(f"There is no thread {thread}: `lgfs threads --all` lists them.")
-    raise Failure(
-        f'No agent has worked in {root} yet: begin with `lgfs run "task"`, or see the threads of '
-        "other directories with `lgfs threads --all`."
-    )
-
-
-def _newest(store: BaseStore, root: str, thread: str | None) -> Record | None:
-    wanted = {"directory": root} if thread is None else {"thread": thread}
+def _newest(store: BaseStore, where: Where) -> Record | None:
+    """Return the thread that was named, or else the newest one of the directory."""
+    wanted = {"directory": where.root} if where.thread is None else {"thread": where.thread}
     return next(iter(known_threads(store, **wanted)), None)
 
 
-def prepared_thread(
-    database: str,
-    root: str,
-    thread: str | None,
-    *,
-    task: str,
-    continues: bool,
-    given: dict[str, Any],
-) -> Record:
-    """Return the thread to send a message to, new or known, with the settings that were given."""
-    create_database(database)
-    settings = {name: value for name, value in given.items() if value is not None}
-    for name in ("memory", "skills"):
-        if name in settings:
-            settings[name] = tuple(virtual_path(path, root) for path in settings[name])
-    with open_database(database, changes=True) as opened:
-        known = _newest(opened.store, root, thread) if continues else None
+def prepared_thread(where: Where, task: str, given: dict[str, Any], *, continues: bool) -> Record:
+    """Return the thread to send a message to, new or known, with the options that were given."""
+    root, thread = where.root, where.thread
+    create_database(where.database)
+    settings = {name: value for name, value in given.items() if value not in (None, False, ())}
+    if settings.pop("no_exec", False):
+        settings["execute"] = False
+    for name in settings.keys() & {"memory", "skills"}:
+        settings[name] = tuple(virtual_path(path, root) for path in settings[name])
+    with open_database(where.database, changes=True) as opened:
+        known = _newest(opened.store, where) if continues else None
         if known is None:
             if not continues and thread and known_threads(opened.store, thread=thread):
                 raise Failure(f"There is a thread {thread} already: leave out --new.")
@@ -161,7 +152,7 @@ def prepared_thread(
                 "`lgfs run --direct`."
             )
         record = replace(known, **settings, task=known.task or task[:200])
-        # A thread that can't be used would be the newest one for every other command.
+        # Before it is saved: else a broken thread would be the newest one for every command.
         build_agent(record, load_chat_model(record.model), opened)
         return save_thread(opened.store, record)
 
@@ -174,13 +165,18 @@ def save_thread(store: BaseStore, record: Record) -> Record:
 
 
 @contextmanager
-def open_thread(
-    database: str, root: str, thread: str | None, *, changes: bool = False
-) -> Iterator[tuple[Graph, Record]]:
-    """Open a thread with its agent; without `changes` nothing can be written to the database."""
-    with open_database(database, changes=changes) as opened:
-        record = chosen_thread(opened.store, root, thread)
-        # Nobody is asked here, so no model is needed, nor that of a subagent.
+def open_thread(where: Where, *, changes: bool = False) -> Iterator[tuple[Graph, Record]]:
+    """Open a thread with its agent; without `changes` the database is opened read-only."""
+    with open_database(where.database, changes=changes) as opened:
+        record = _newest(opened.store, where)
+        if record is None and where.thread is not None:
+            raise Failure(f"There is no thread {where.thread}: `lgfs threads --all` lists them.")
+        if record is None:
+            raise Failure(
+                f'No agent has worked in {where.root} yet: begin with `lgfs run "task"`, or see '
+                "the threads of other directories with `lgfs threads --all`."
+            )
+        # The agent does not run here, so it needs no model, nor its subagents.
         looked_at = replace(record, memory=(), skills=(), subagents="")
         yield build_agent(looked_at, CommandModel(), opened), record
 
@@ -188,8 +184,8 @@ def open_thread(
 def virtual_path(given: str, root: str) -> str:
     """Return the path in the agent's filesystem for a path that a person typed.
 
-    It is below the current directory, or below the root on this machine, or it is such a path
-    already, as `/src/a.py` where the root has `src/a.py`.
+    That is a path on this machine, absolute or relative to the current directory, or already a
+    path in the agent's filesystem, such as `/src/a.py` for `src/a.py` in the root.
     """
     typed = os.path.normpath(os.path.join(os.getcwd(), given))
     for base in {root, os.path.realpath(root)}:
@@ -224,9 +220,10 @@ def build_agent(record: Record, model: BaseChatModel, opened: Persistence) -> Gr
             f"The directory {record.directory} of thread {record.thread} is gone. Its changes are "
             "still in the thread: bring the directory back to use them."
         )
+    directory = _directory_backend(record)
     key = hashlib.sha256(record.directory.encode(errors="surrogateescape")).hexdigest()[:16]
     mounts: dict[str, Any] = {
-        "/": root_backend(record),
+        "/": directory if record.direct else OverlayBackend(directory),
         # Mounts of their own, so that nothing of them is ever applied to the directory.
         "/memories": StoreBackend((*_MEMORIES, key)),
         "/large_tool_results": StateBackend(),
@@ -248,12 +245,6 @@ def build_agent(record: Record, model: BaseChatModel, opened: Persistence) -> Gr
         store=opened.store,
         name="lgfs",
     )
-
-
-def root_backend(record: Record) -> Any:
-    """Return what is mounted at `/`: the directory under an overlay, or the directory itself."""
-    directory = _directory_backend(record)
-    return directory if record.direct else OverlayBackend(directory)
 
 
 def _directory_backend(record: Record) -> FilesystemBackend:

@@ -16,12 +16,7 @@ from typing import Any, NamedTuple
 from langchain_core.messages import HumanMessage
 from rich.text import Text
 
-from langgraph_filesystem.command_line.changes import (
-    Where,
-    checkpoint_of,
-    compared,
-    shown_path,
-)
+from langgraph_filesystem.command_line.changes import checkpoint_of, compared, shown_path
 from langgraph_filesystem.command_line.database import open_database
 from langgraph_filesystem.command_line.failure import ERROR, OK, Failure
 from langgraph_filesystem.command_line.screen import (
@@ -34,6 +29,7 @@ from langgraph_filesystem.command_line.screen import (
 from langgraph_filesystem.command_line.session import (
     Graph,
     Record,
+    Where,
     known_threads,
     open_thread,
     save_thread,
@@ -59,22 +55,22 @@ def threads(where: Where, *, everywhere: bool) -> int:
     with open_database(where.database) as (_, store):
         records = known_threads(store, **({} if everywhere else {"directory": where.root}))
     screen = Screen()
+    if where.as_json:
+        print_json(*map(asdict, records))
+        return OK
     for record in records:
-        if where.as_json:
-            print_json(asdict(record))
-            continue
         first, _, _ = record.task.strip().partition("\n")
         screen.say(f"{record.thread}  {record.used[:16].replace('T', ' ')}  {first[:60]}")
         if everywhere:
             screen.say(f"  {record.directory}", "dim")
-    if not records and not where.as_json:
+    if not records:
         screen.say(f"No agent has worked in {where.root} yet.")
     return OK
 
 
 def tree(where: Where, path: str, *, hidden: bool) -> int:
     """List the files as the agent sees them."""
-    with open_thread(where.database, where.root, where.thread) as (graph, record):
+    with open_thread(where) as (graph, record):
         files, _ = _opened(graph, record)
         top = virtual_path(path, record.directory)
         kind = run_sync(files.kind(top))
@@ -97,7 +93,7 @@ def tree(where: Where, path: str, *, hidden: bool) -> int:
 
 def cat(where: Where, path: str) -> int:
     """Print a file as the agent sees it; to a pipe its bytes as they are."""
-    with open_thread(where.database, where.root, where.thread) as (graph, record):
+    with open_thread(where) as (graph, record):
         files, _ = _opened(graph, record)
         [content] = run_sync(files.fetch([virtual_path(path, record.directory)]))
     if isinstance(content, FileNotFound):
@@ -115,7 +111,7 @@ def cat(where: Where, path: str) -> int:
 
 def fork(where: Where, at: str | None) -> int:
     """Begin a thread with the conversation and the changes of another one."""
-    with open_thread(where.database, where.root, where.thread, changes=True) as (graph, record):
+    with open_thread(where, changes=True) as (graph, record):
         config = record.config
         if at is not None:
             config["configurable"]["checkpoint_id"] = checkpoint_of(graph, record, at)
@@ -138,8 +134,8 @@ def fork(where: Where, at: str | None) -> int:
 def compare(where: Where, first: str, second: str) -> int:
     """Show how the files of two threads differ."""
     with (
-        open_thread(where.database, where.root, first) as (one, record),
-        open_thread(where.database, where.root, second) as (two, other),
+        open_thread(where._replace(thread=first)) as (one, record),
+        open_thread(where._replace(thread=second)) as (two, other),
     ):
         (_, before), (_, after) = _opened(one, record), _opened(two, other)
         found = list(compared(before, after))
@@ -154,14 +150,14 @@ def compare(where: Where, first: str, second: str) -> int:
     return OK
 
 
-def export(where: Where, target: str) -> int:
+def export(where: Where, directory: str) -> int:
     """Write the directory with all changes of the thread to another one, which must be empty."""
-    place = Path(target)
+    place = Path(directory)
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
-        raise Failure(f"{target} is not an empty directory: choose another one.")
-    with open_thread(where.database, where.root, where.thread) as (graph, record):
+        raise Failure(f"{directory} is not an empty directory: choose another one.")
+    with open_thread(where) as (graph, record):
         if place.resolve().is_relative_to(record.directory):
-            raise Failure(f"{target} is inside of {record.directory}: choose another directory.")
+            raise Failure(f"{directory} is inside of {record.directory}: choose another directory.")
         _, files = _opened(graph, record)
         skipped = _copy(record.directory, place)
         for path, _, version in compared(None, files):
@@ -177,7 +173,7 @@ def export(where: Where, target: str) -> int:
 
 
 def _copy(directory: str, place: Path) -> dict[str, str]:
-    """Copy a directory, and return what could not be copied, such as a pipe, with the reason."""
+    """Copy a directory, and return the paths that could not be copied, with reasons."""
     try:
         shutil.copytree(directory, place, symlinks=True, dirs_exist_ok=True)
     except shutil.Error as error:
@@ -187,7 +183,7 @@ def _copy(directory: str, place: Path) -> dict[str, str]:
 
 def stats(where: Where) -> int:
     """Say how large a thread is, and which nodes took the longest."""
-    with open_thread(where.database, where.root, where.thread) as (graph, record):
+    with open_thread(where) as (graph, record):
         saver: Any = graph.checkpointer
         sizes: Counter[str] = Counter()
         checkpoints = 0
@@ -226,7 +222,7 @@ def stats(where: Where) -> int:
 
 def draw(where: Where, svg: str | None) -> int:
     """Print the graph as mermaid text, or draw it with the renderer of mermaid."""
-    with open_thread(where.database, where.root, where.thread) as (graph, _):
+    with open_thread(where) as (graph, _):
         text = draw_mermaid(graph.get_graph())
     if svg is None:
         print(text)
@@ -241,7 +237,7 @@ def draw(where: Where, svg: str | None) -> int:
     return OK
 
 
-# What they share
+# Shared by the commands
 
 
 def _opened(graph: Graph, record: Record) -> tuple[Workspace, Tree]:
@@ -281,7 +277,7 @@ def _listed(files: Workspace, path: str, depth: int) -> Iterator[_Row]:
 
 
 def _write(place: Path, version: Version | None) -> None:
-    """Put a version where another one may be."""
+    """Write a version in the place of whatever is there."""
     is_directory = place.is_dir() and not place.is_symlink()
     if is_directory and (version is None or version.kind != "directory"):
         shutil.rmtree(place)
@@ -305,7 +301,7 @@ def _write(place: Path, version: Version | None) -> None:
 def _durations(graph: Graph, record: Record) -> list[tuple[str, float]]:
     """Return how long each node took in all, the slowest first.
 
-    Nodes of one step took as long as the step.
+    Each node of a step counts with the time of the whole step.
     """
     spent: dict[str, float] = {}
     newer: tuple[datetime, Any] | None = None
@@ -319,7 +315,7 @@ def _durations(graph: Graph, record: Record) -> list[tuple[str, float]]:
 
 
 def _saved(values: dict[str, Any]) -> int:
-    """Return about how many tokens the conversation would have more without eviction."""
+    """Estimate how many tokens of the conversation eviction saved."""
     files = values.get("files") or {}
     saved = 0
     for message in values.get("messages", []):

@@ -6,8 +6,8 @@ from langgraph_filesystem import history
 config = {"configurable": {"thread_id": "1"}}
 print(history.changes(agent, config))  # each change: step, node, call, path, lines
 print(history.diff(agent, config))     # all of them, as a unified diff
-history.undo(agent, config)            # takes back the last step; is undone itself by an `undo`
-print(history.apply(agent, config))    # writes what waits in overlays to what lies below them
+history.undo(agent, config)            # takes back the last step; another `undo` reverts that
+print(history.apply(agent, config))    # writes changes in overlays to their lower backends
 ```
 
 It covers the files of the thread and every `OverlayBackend`. A mount that is written directly has

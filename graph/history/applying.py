@@ -1,10 +1,10 @@
-"""Applying what waits in overlays to what lies below them.
+"""Applying the changes that wait in overlays to their lower backends.
 
-First each change is judged: done already, ready, or in conflict, because what is below is not what
-the change was based on. If a file below has changed, but all edits of the thread still fit, the
-change is rebased, and stored so in a checkpoint before anything is written. So the thread itself is
-the journal: a process that is killed leaves changes that are done and changes that are ready, and
-the same call made again goes on.
+First each change is judged: done already, ready, or in conflict, because the lower file is not the
+one that the change was based on. If a lower file has changed, but all edits of the thread still
+fit, the change is rebased, and the rebased change is stored in a checkpoint before anything is
+written. So the thread itself is the journal: a process that is killed leaves changes that are done
+and changes that are ready, and the same call made again continues.
 """
 
 from collections.abc import Collection
@@ -36,14 +36,14 @@ _WAITS = " is deleted when the new files of the thread are all there. Apply agai
 
 @dataclass(frozen=True)
 class Conflict:
-    """A change that does not fit what lies below now."""
+    """A change that does not fit the lower file as it is now."""
 
     path: str
     reason: str
     ours: bytes | None
     """The file of the thread; `None` where it has none."""
     theirs: bytes | None
-    """The file below; `None` where there is none."""
+    """The lower file; `None` where there is none."""
 
 
 @dataclass
@@ -52,7 +52,7 @@ class ApplyResult:
 
     applied: list[str] = field(default_factory=list)
     conflicts: list[Conflict] = field(default_factory=list)
-    """Left alone, in the thread and below."""
+    """Left alone, in the thread and in the lower backend."""
     failed: dict[str, str] = field(default_factory=dict)
     """Paths that could not be written, and why. They stay in the thread."""
     kept: dict[str, str] = field(default_factory=dict)
@@ -78,18 +78,18 @@ async def apply(
     context: Any = None,
     as_node: str = "model",
 ) -> ApplyResult:
-    """Write changes that wait in overlays to what lies below, and remove them from the thread.
+    """Write changes in overlays to their lower backends, and remove them from the thread.
 
     Each file is written whole or not at all, and keeps its mode. If the process is killed, the same
-    call made again finishes the work. It has to run where the files below are.
+    call made again finishes the work. It has to run where the lower files are.
 
     Args:
         graph: The graph of the thread.
         config: Names the thread, and a checkpoint if it is not about the newest.
-        paths: Apply only changes at or below these paths; by default all. With a path in a
-            directory that was deleted or replaced as a whole, all of that is applied.
-        on_conflict: What to do where the file below is not what a change was based on, and its
-            edits don't fit any more: `report` leaves both alone, `force` takes the file of the
+        paths: Apply only changes at these paths or inside them; by default all. If a path is in a
+            directory that was deleted or replaced as a whole, that whole change is applied.
+        on_conflict: What to do if the lower file is not the one that a change was based on, and
+            its edits don't fit any more: `report` leaves both alone, `force` takes the file of the
             thread and keeps the other one beside it, with `.theirs` at the end of its name.
         context: The context of a run, for mounts that are made by factories.
         as_node: The node whose update the new checkpoint is recorded as.
@@ -137,7 +137,7 @@ async def _forget(thread: Thread, tree: Tree, known: Tree, paths: Collection[str
     now = thread.tree(await thread.state())
     changed = now.differing(known)
     gone = dict.fromkeys(path for path in paths if path not in changed)
-    # A store below may have its files in the state as well.
+    # A lower store may have its files in the state as well.
     update = {
         "files": {**tree.thread.update, **gone},
         "overlay": {**tree.thread.overlay_update, **gone},
@@ -179,11 +179,11 @@ class _MountApply:
         self._changes = {mount.inner(path): self._change_at(path) for path in outer}
         self._steps: list[_Write] = []
         self._opaque: set[str] = set()
-        """Paths at which something is removed first: nothing is below them then."""
+        """Paths that are removed first, so the lower store has nothing inside them then."""
         self._left: set[str] = set()
         """Paths that are left alone."""
         self.rebased: dict[str, tuple[FileData, OverlayEntry]] = {}
-        """Files and entries that are based on what is below now, by their paths in the graph."""
+        """Files and entries based on the lower files as they are now, by paths in the graph."""
 
     async def judge(self) -> None:
         """Find out which changes can be made."""
@@ -219,7 +219,7 @@ class _MountApply:
         return self._tree.entries.get(path) or OverlayEntry(kind="file")
 
     def _lacks_new_files(self) -> bool:
-        """Say whether something could not be written where nothing was before."""
+        """Say whether something new could not be written."""
         return any("base" not in self._changes.get(path, {}) for path in self._left)
 
     def _order(self, step: _Write) -> tuple[int, int, str]:
@@ -292,7 +292,7 @@ class _MountApply:
         return False
 
     async def _has_only_ours(self, path: str) -> bool:
-        """Say whether what is at a path and below it is from the thread."""
+        """Say whether all that the lower store has at a path and inside it is from the thread."""
         for one in await self._lower.entries(path):
             kind, entry = self._layer.kind(one.path), self._layer.entry(one.path)
             if one.path != path and kind != one.kind:
@@ -308,7 +308,7 @@ class _MountApply:
         return [one.kind for one in await self._at(path)] == ["directory"]
 
     async def _fitted(self, path: str, change: OverlayEntry, now: str | None) -> bytes | None:
-        """Return the file below with the edits of the thread, if each of them fits."""
+        """Return the lower file with the edits of the thread, if each of them fits."""
         edits, file = change.get("edits"), self._layer.file(path)
         theirs = await self._theirs(path, now)
         if not edits or theirs is None or now is None or file is None:

@@ -30,7 +30,7 @@ class Change:
 
     step: int
     checkpoint: str
-    """The id of the checkpoint that has it first."""
+    """The id of the first checkpoint that has it."""
     node: str
     """The node that made it, or else `input`, `update`, `fork`, `undo`, `discard` or `apply`."""
     call: str | None
@@ -72,7 +72,7 @@ async def diff(
         graph: The graph of the thread.
         config: Names the thread, and a checkpoint if it is not about the newest.
         a: The older checkpoint: its id, its config or a state. By default the files as they were
-            when the thread started, and what lies below an overlay now.
+            when the thread started, and the lower files of overlays as they are now.
         b: The newer checkpoint; by default the one that the config names.
         context: The context of a run, for mounts that are made by factories.
     """
@@ -108,7 +108,7 @@ async def changes(graph: Graph, config: RunnableConfig, *, context: Any = None) 
 async def changed_paths(before: Tree, after: Tree) -> list[str]:
     """Return the paths at which two checkpoints may look different.
 
-    Of a directory that was deleted or replaced these are all files in it.
+    For a directory that was deleted or replaced, these are all files in it.
     """
     return _shown(await before.differing_files(after))
 
@@ -119,7 +119,7 @@ def _shown(paths: Iterable[str]) -> list[str]:
 
 
 async def _start(thread: Thread, now: Tree) -> Tree:
-    """Return the files that the thread was given when it started, and what lies below now."""
+    """Return the files at the start of the thread, over the lower files as they are now."""
     first = [one.id for one in await thread.checkpoints() if one.metadata.get("step", 0) >= 0]
     return now.without_changes(thread.tree(await thread.state(first[-1] if first else None)))
 
@@ -128,12 +128,12 @@ async def _change(step: Step, path: str) -> Change | None:
     node, call = _author(step, path)
     before, after = step.before, step.after
     if node == "apply" and not after.has(path):
-        return None  # it is below now, so the same is at this path as before
+        return None  # the lower backend has it now, so the path looks the same as before
     is_restored = step.author is not None
     old = await (before.version(path) if is_restored else _old(step, path))
     new = await after.version(path)
     entry = after.entries.get(path)
-    # A directory in the place of another one hides what is in that.
+    # A directory that replaces a lower one hides all of its files.
     is_replaced = _kind(new) == "directory" and "base" in (entry or before.entries.get(path) or {})
     if old == new and (is_restored or old is not None) and not is_replaced:
         return None
@@ -232,7 +232,7 @@ def line_counts(old: Version | None, new: Version | None) -> tuple[int, int]:
 
 
 class _Matcher(SequenceMatcher[str]):
-    """Finds the lines that differ, in a time that a person will wait."""
+    """Finds the lines that differ, in a time that people will wait for."""
 
     def __init__(self, old: list[str], new: list[str]) -> None:
         super().__init__(None, old, new)
@@ -306,7 +306,7 @@ def _mode(version: Version | None) -> str:
 
 
 def _quoted(name: str) -> str:
-    """Return a name as git writes it: in quotes, if it has characters that could mislead."""
+    """Return a name as git writes it: in quotes, if it has unusual characters."""
     if escaped(name) == name and not {'"', "\\"} & {*name}:
         return name
     codes = name.encode(errors="surrogateescape")

@@ -26,15 +26,15 @@ async def undo(
 
     A step is a superstep that changed files. The result is a new checkpoint, so an `undo` is a step
     as well: another one takes it back. Changes that were applied are no longer in the thread: they
-    are passed over. Messages stay as they are; an agent that wants to change a file again has to
+    are skipped. Messages stay as they are; an agent that wants to change a file again has to
     read it first.
 
     Args:
         graph: The graph of the thread.
         config: Names the thread, and a checkpoint to go on from if that is not the newest.
         steps: How many steps to take back.
-        paths: Take back only changes at or below these paths, and count only steps that have some.
-            For a path in a directory that was deleted as a whole, all of that is restored.
+        paths: Take back only changes at these paths or inside them, and count only steps with such
+            changes. If a path is in a directory that was deleted as a whole, all of it is restored.
         to: The checkpoint whose files to restore, instead of a number of steps.
         context: The context of a run, for mounts that are made by factories.
         as_node: The node whose update the new checkpoint is recorded as.
@@ -71,7 +71,7 @@ async def discard(
     Args:
         graph: The graph of the thread.
         config: Names the thread, and a checkpoint to go on from if that is not the newest.
-        paths: Drop only changes at or below these paths; by default all.
+        paths: Drop only changes at these paths or inside them; by default all.
         context: The context of a run, for mounts that are made by factories.
         as_node: The node whose update the new checkpoint is recorded as.
     """
@@ -98,7 +98,7 @@ def selected(paths: Collection[str] | None, *trees: Tree) -> Callable[[str], boo
 
 
 async def _steps_back(thread: Thread, steps: int, chosen: Callable[[str], bool]) -> Tree:
-    """Return the files before the last steps that changed some; those at the start at most."""
+    """Return the files before the last steps that changed some; at most back to the start."""
     target: Tree | None = None
     applied: set[str] = set()
     is_all_applied = False

@@ -29,7 +29,7 @@ Checkpoint = str | RunnableConfig | StateSnapshot
 
 
 _UNREADABLE = b"\0"
-"""Stands for the content of a file below that is large, or can't be read."""
+"""Stands for the content of a lower file that is large, or can't be read."""
 _LARGE = 10 << 20
 """Bytes."""
 _NEW_FILE = 0o644
@@ -41,7 +41,7 @@ class Version(NamedTuple):
     kind: str
     """`file`, `link` or `directory`."""
     content: bytes = b""
-    """Of a file; of a link, where it leads to."""
+    """The bytes of a file, or the target of a link."""
     mode: int | None = None
 
 
@@ -84,7 +84,7 @@ class Thread:
         """Yield each step that wrote files, the newest first."""
         after = self.tree(await self.state())
         for newer, older in pairwise(await self.checkpoints()):
-            # To load a state takes a hundred times as long as to list its checkpoint.
+            # Loading a state takes a hundred times as long as listing its checkpoint.
             if newer.versions != older.versions:
                 state = await self.state(older.id)
                 before = self.tree(state)
@@ -210,7 +210,7 @@ class Step(NamedTuple):
 
 
 class Tree:
-    """The files of a thread in one checkpoint, with what lies below its overlays now."""
+    """The files of a thread in one checkpoint, over the lower files as they are now."""
 
     def __init__(self, thread: ThreadFiles, mounts: Mounts, runtime: Runtime[Any]) -> None:
         self.thread = thread
@@ -237,7 +237,7 @@ class Tree:
         return {*_differing(self.files, other.files), *_differing(self.entries, other.entries)}
 
     async def differing_files(self, other: "Tree") -> set[str]:
-        """Return the same with every lower file under a directory that one of them hides."""
+        """Return `differing`, and every lower file in a directory that one of the trees hides."""
         paths = self.differing(other)
         for path in [*paths]:
             mount = self._mounts.locate(path)
@@ -249,7 +249,7 @@ class Tree:
     def without_changes(self, start: "Tree | None" = None) -> "Tree":
         """Return the files without the changes that wait in overlays.
 
-        The thread's own files are those of the start, if it is given; what is below is as it is.
+        The thread's own files are those of `start`, if it is given; lower files are as they are.
         """
         given = self if start is None else start
         waiting = {*given.waiting()}
@@ -269,7 +269,7 @@ class Tree:
         return sorted(path for path in paths if self._mounts.locate(path).overlay is not None)
 
     def _is_own(self, path: str) -> bool:
-        """Say whether a file is none of an overlay's: of a store below, or an edit not made."""
+        """Say whether a file is no change in an overlay: of a lower store, or a rejected edit."""
         return is_within(path, LOWER) or (is_within(path, CONFLICTS) and path not in self.entries)
 
     def mount_of(self, path: str) -> Mount:
@@ -277,7 +277,7 @@ class Tree:
         return self._mounts.locate(path)
 
     def lower(self, mount: Mount) -> FileStore:
-        """Return the store below an overlay."""
+        """Return the lower store of an overlay."""
         assert mount.overlay is not None
         if mount.prefix not in self._lower:
             context = MountContext(mount.prefix, self.thread, self._runtime)
@@ -302,12 +302,12 @@ class Tree:
             return Version(entry["kind"], entry.get("target", "").encode(), entry.get("mode"))
         layer, inner = self.layer(mount), mount.inner(path)
         if layer.hides(inner):
-            # A directory that was deleted is there again if something was written to it.
+            # A deleted directory exists again if something was written into it.
             return Version("directory") if layer.kind(inner) == "directory" else None
         return await self.below(path)
 
     async def below(self, path: str) -> Version | None:
-        """Return what lies below an overlay at a path."""
+        """Return what the lower store of an overlay has at a path."""
         mount = self._mounts.locate(path)
         lower, inner = self.lower(mount), mount.inner(path)
         for found in await lower.entries(inner, below=False):
@@ -335,7 +335,7 @@ class Tree:
         return mode if mode is None or self.layer(mount).keeps_mode(inner) else _NEW_FILE
 
     def covering(self, paths: Iterable[str]) -> set[str]:
-        """Return the paths, each replaced by the topmost place above it that hides what is below."""
+        """Return the paths, each replaced by its topmost parent that hides a lower entry."""
         return {
             next((one for one in [*ancestors(path)][::-1] if self._hides_below(one)), path)
             for path in map(normalize_path, paths)
@@ -343,8 +343,10 @@ class Tree:
 
     def _hides_below(self, path: str) -> bool:
         """Say whether what is at a path and below it goes together; not so for a new directory."""
-        entry = self.entries.get(path, {})
-        return path in self.files or "base" in entry or entry.get("kind") == "link"
+        entry = self.entries.get(path)
+        if entry is None:
+            return path in self.files
+        return path in self.files or "base" in entry or entry["kind"] == "link"
 
 
 _PLACE = ("thread_id", "checkpoint_ns")

@@ -193,8 +193,8 @@ class Scope:
 async def confine(workspace: "Workspace", shell: "Place") -> Confinement | None:
     """Return what a command must be kept from; raise if a rule forbids it, or can't be enforced.
 
-    In an overlay that is also what lies below other mounts: its files are in the state as theirs
-    are, under the same paths.
+    In an overlay that includes the paths of other mounts under it: its files are in the state as
+    theirs are, under the same paths.
     """
     permissions = workspace.permissions
     is_overlay = shell.mount.overlay is not None

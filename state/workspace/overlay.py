@@ -1,8 +1,8 @@
 """`OverlayBackend`: reads from another backend, and keeps every change in the thread.
 
-The content of what was changed is in the `files` channel, and what it hides in `overlay`
-(`state/entries.py`). Lists and searches ask the backend below, leave out what is hidden, and add
-what the thread has.
+The content of changed files is in the `files` channel. The `overlay` channel (`state/entries.py`)
+records which lower entries are hidden. Lists and searches ask the lower backend, leave out hidden
+entries, and add those of the thread.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -127,7 +127,7 @@ class OverlayBackend(Overlaid):
         return store
 
     def open_lower(self, context: MountContext) -> FileStore:
-        """Return the store below, for one run of a node."""
+        """Return the lower store, for one run of a node."""
         lower: Any = self.lower
         made = lower if hasattr(lower, "ls") else lower(context.runtime)
         # If its files are in the state too, they need keys of their own.
@@ -135,7 +135,7 @@ class OverlayBackend(Overlaid):
         return open_store(made, MountContext(prefix, context.files, context.runtime))
 
     def _shell(self, context: MountContext) -> SandboxStore | None:
-        """Return what runs commands, if there is a sandbox below and the kernel has overlays."""
+        """Return what runs commands, if `lower` is a sandbox and the kernel has overlays."""
         lower = self.lower
         if not isinstance(lower, SandboxBackend) or type(lower).overridden:
             return None
@@ -160,7 +160,7 @@ class OverlayStore(FileStore):
         self._commands: OverlayCommands | None = None
 
     def allow_commands(self, commands: OverlayCommands, root: str | None) -> None:
-        """Let commands run here, which find `/` at a path."""
+        """Let commands run here; they find `/` at the path `root`."""
         self._commands = commands
         self.capabilities = replace(
             self.capabilities, executes=True, confines=True, command_root=root
@@ -219,13 +219,13 @@ class OverlayStore(FileStore):
         return [found[path] for path in paths]
 
     async def ls(self, path: str) -> LsResult:
-        """List what is directly below a directory."""
+        """List what is directly in a directory."""
         return await self._view.ls(path)
 
     async def glob(
         self, pattern: str, path: str | None = None, *, skips: Skip | None = None
     ) -> GlobResult:
-        """Find files below a directory by a pattern, except some."""
+        """Find files in a directory by a pattern, except some."""
         return await self._view.glob(pattern, path, skips)
 
     async def grep(
@@ -236,11 +236,11 @@ class OverlayStore(FileStore):
         *,
         skips: Skip | None = None,
     ) -> GrepResult:
-        """Search the text files below a directory, or one file, except some."""
+        """Search the text files in a directory, or one file, except some."""
         return await self._view.grep(query, path, glob, skips)
 
     async def inventory(self, path: str) -> Inventory:
-        """Return every file at or below a path; raise if another mount can't hold one of them."""
+        """Return every file at a path or inside it; raise if another mount can't hold one."""
         tree = await self._view.tree(await self._view.real(path, last=False))
         if not tree:
             raise FileNotFound(path)
@@ -258,7 +258,7 @@ class OverlayStore(FileStore):
         return found
 
     async def resolve(self, path: str) -> list[str]:
-        """Return the links that a path goes by, and at last the real path that it leads to."""
+        """Return the links on a path, and at last the real path that it leads to."""
         links: list[str] = []
         try:
             real = await self._view.real(path, links=links)
@@ -267,7 +267,7 @@ class OverlayStore(FileStore):
             return [*links, path]
 
     async def tree(self, path: str) -> list[FileInfo]:
-        """Return all entries below a directory: files, directories and links."""
+        """Return all entries in a directory, at any depth: files, directories and links."""
         real = await self._view.real(path, last=False)
         found = [one for one in (await self._view.tree(real)).values() if one.path != real]
         return [
@@ -319,7 +319,7 @@ class OverlayStore(FileStore):
             entry: OverlayEntry = {"kind": "file"}
             base = None
             if file is None:
-                file = base = await self._file_below(real)
+                file = base = await self._lower_file(real)
             digest = digest_of(file_bytes(file))
             if base is not None:
                 entry["base"] = digest
@@ -424,7 +424,7 @@ class OverlayStore(FileStore):
         self._layer.change({real: self._layer.dated(real, binary_or_text(content))}, {real: entry})
 
     async def _check_parents(self, path: str) -> None:
-        """Raise if a file is above a path, or a link that leads nowhere."""
+        """Raise if a parent of a path is a file, or a link that leads nowhere."""
         for above in ancestors(path):
             kind = await self.kind(above)
             if kind == "directory":
@@ -438,8 +438,8 @@ class OverlayStore(FileStore):
         if size > self._limit:
             raise FileTooLarge(path, size, self._limit)
 
-    async def _file_below(self, real: str) -> FileData:
-        """Return the file of the store below that is about to be changed for the first time."""
+    async def _lower_file(self, real: str) -> FileData:
+        """Return the lower file that is about to be changed for the first time."""
         assert self._view.holder(real) is self._view.lower  # or it raises
         for one in await self._view.lower.entries(real, below=False):
             self._check_size(real, one.size)
@@ -449,7 +449,7 @@ class OverlayStore(FileStore):
         return self._layer.dated(real, binary_or_text(content))
 
     async def _contents(self, tree: Mapping[str, Entry]) -> dict[str, FileData]:
-        """Return the files of a tree, those from below read through memory."""
+        """Return the files of a tree; lower files are read into memory."""
         files = {
             one.path: file
             for one in tree.values()

@@ -22,11 +22,11 @@ from langgraph_filesystem.state.paths import ancestors, is_within
 __all__ = ("LOWER", "OverlayChanges", "binary_or_text")
 
 LOWER = "/.lower"
-"""Where the files of a backend below are, if these are in the state as well."""
+"""Prefix for the files of a lower backend that keeps them in the state as well."""
 
 
 class OverlayChanges:
-    """The files and the entries of a thread below one prefix."""
+    """The files and the entries of a thread under one prefix."""
 
     def __init__(self, thread: ThreadFiles | None, prefix: str) -> None:
         self._given = thread
@@ -37,7 +37,7 @@ class OverlayChanges:
         return self._thread.files.get(self._prefix + path)
 
     def entry(self, path: str) -> OverlayEntry | None:
-        """Return the entry of a path, if it has one of its own."""
+        """Return the entry of a path itself, if it has one."""
         return self._entries.get(self._prefix + path)
 
     def kind(self, path: str) -> Literal["file", "directory", "link"] | None:
@@ -50,7 +50,7 @@ class OverlayChanges:
         return "directory" if next(self.below(path), None) is not None else None
 
     def below(self, path: str) -> Iterator[str]:
-        """Yield the paths of files, links and directories of the thread below a directory."""
+        """Yield the paths of files, links and directories of the thread inside a directory."""
         start, skip = (self._prefix + path).rstrip("/") + "/", len(self._prefix)
         listed = (k for k, entry in self._entries.items() if entry["kind"] in ("link", "directory"))
         for key in chain(self._thread.files, listed):
@@ -58,22 +58,22 @@ class OverlayChanges:
                 yield key[skip:]
 
     def changed(self) -> list[str]:
-        """Return the paths of all changes, deletions too, those above others first."""
+        """Return the paths of all changes, including deletions, parents first."""
         keys = {*self._thread.files, *self._entries}
         start, skip = f"{self._prefix}/", len(self._prefix)
         paths = (k[skip:] for k in keys if k.startswith(start))
         return sorted((path for path in paths if not self.is_reserved(path)), key=_parts)
 
     def is_reserved(self, path: str) -> bool:
-        """Say whether the key of a path belongs to the files of a backend below."""
+        """Say whether the key of a path is reserved for the files of a lower backend."""
         return not self._prefix and is_within(path, LOWER)
 
     def hides(self, path: str) -> bool:
-        """Say whether what the store below has at a path can't be seen."""
+        """Say whether a change of the thread hides the lower entry at a path."""
         return self.top_hidden(path) is not None
 
     def top_hidden(self, path: str) -> str | None:
-        """Return the first place on a path that the thread has changed."""
+        """Return the topmost part of a path that the thread has changed: itself or a parent."""
         found = None
         for place in (path, *ancestors(path)):
             key = self._prefix + place
@@ -93,8 +93,8 @@ class OverlayChanges:
                 return place, entry["target"]
         return None
 
-    def hides_below(self, path: str) -> bool:
-        """Say whether something is changed at or below a path."""
+    def hides_inside(self, path: str) -> bool:
+        """Say whether something is changed at a path or inside it."""
         place = self._prefix + path
         keys = chain(self._entries, self._thread.files)
         return any(is_within(key, place.rstrip("/") or "/") for key in keys)
@@ -109,7 +109,7 @@ class OverlayChanges:
         self._thread.change_overlay({self._prefix + path: one for path, one in entries.items()})
 
     def remove(self, path: str, entry: OverlayEntry | None) -> None:
-        """Remove all that the thread has at or below a path, and put an entry in its place."""
+        """Remove all that the thread has at a path or inside it, and put an entry in its place."""
         place = self._prefix + path
         gone = {key: None for key in self._entries if is_within(key, place)}
         self._thread.change({key: None for key in self._thread.files if is_within(key, place)})
@@ -126,7 +126,7 @@ class OverlayChanges:
         return {**info, "modified_at": file["modified_at"]} if "modified_at" in file else info
 
     def as_entry(self, path: str, mode: int | None) -> Entry:
-        """Return what the thread has at a path; `mode` is that of the file below."""
+        """Return what the thread has at a path; `mode` is that of the lower file."""
         entry = self.entry(path)
         kind, file = self.kind(path), self.file(path)
         if entry is not None and kind == "link":

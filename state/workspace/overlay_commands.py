@@ -1,9 +1,10 @@
-"""Commands in an overlay: a layer is made of what the thread has changed, a command runs over it,
-and what it changed there is taken back into the thread.
+"""Commands in an overlay.
 
-The layer is made anew for each command, so forks and time travel need nothing more. Only files that
-are no part of the thread stay in it for the next command: what git ignores, and what is too large.
-The state of the thread names the layer that has them, so no other branch finds them.
+The changes of the thread are written to an upper directory, the command runs on the mounted
+overlay, and the differences are read back. The upper directory is written anew for each command, so
+forks and time travel need nothing more. Only scratch files, which are not part of the thread, stay
+in it for the next command: those that git ignores, or that are too large. The state of the thread
+names the layer that has them, so no other branch finds them.
 """
 
 import json
@@ -51,9 +52,9 @@ _USUAL_SCRATCH = (
     *("node_modules", "__pycache__", ".venv", "venv", ".tox", ".pytest_cache", ".mypy_cache"),
     *(".ruff_cache", ".cache", "build", "dist", "target"),
 )
-"""Scratch where there is no git that could tell."""
+"""Names of scratch files where there is no git."""
 _MAX_BYTES = 64 << 20
-"""What one command may add to the thread."""
+"""Bytes that one command may add to the thread."""
 _MAX_NAMED = 10
 _MAX_IGNORED = 64 << 20
 """Bytes of the list of ignored paths."""
@@ -175,7 +176,7 @@ class OverlayCommands:
 
 
 class _Layout:
-    """What a layer has before the command runs."""
+    """The content of a layer before the command runs."""
 
     def __init__(
         self, upper: UpperDirectory, layer: OverlayChanges, confinement: Confinement | None
@@ -184,15 +185,15 @@ class _Layout:
         self._layer = layer
         self._confinement = confinement
         self.scratch: set[str] = set()
-        """Paths of files that an earlier command left."""
+        """Scratch paths of an earlier command."""
         self.pruned: set[str] = set()
-        """Those of them in which the thread has nothing."""
+        """Scratch paths with no change of the thread inside; not walked."""
         self.laid: dict[str, Signature] = {}
-        """What was put there."""
+        """The signatures of all entries just before the command runs."""
         self.hidden: Collection[str] = ()
 
     def make(self, scratch: Mapping[str, str], hidden: Collection[str]) -> None:
-        """Make the layer of what an earlier command left and what the thread has changed."""
+        """Write the changes of the thread to the upper directory, beside scratch that is left."""
         layer, upper = self._layer, self._upper
         self.hidden = hidden
         self.scratch = {
@@ -234,14 +235,14 @@ class _Layout:
             upper.hide(path)
 
     def _own_data(self) -> Iterator[str]:
-        """Yield the path of our own data, if they are in the directory."""
-        root = self._upper.root_below()
+        """Yield the path of our own data, if it is inside the directory."""
+        root = self._upper.lower_root()
         if is_within(data_directory(), root):
             yield data_directory()[len(root.rstrip("/")) :]
 
 
 class _Harvest:
-    """What a command has changed in its layer, taken into the thread."""
+    """Reads what a command changed in its layer back into the thread."""
 
     def __init__(
         self,
@@ -258,7 +259,7 @@ class _Harvest:
         self._confinement = confinement
         self._limit = limit
         self.scratch: set[str] = set()
-        """Paths of what stays in the layer, each with all that is below it."""
+        """Paths that stay in the layer, each with everything inside."""
         self.aside: list[str] = []
         """Those of them that are new."""
         self.refused: list[str] = []
@@ -270,7 +271,7 @@ class _Harvest:
         self._entries: dict[str, OverlayEntry | None] = {}
 
     async def take(self, ignored: Callable[[Collection[str], Mapping[str, Node]], Any]) -> None:
-        """Change the thread: first what is gone, then what is there."""
+        """Change the thread: first deletions, then new and changed entries."""
         nodes = await change_in_thread(self._upper.nodes, self._layout.pruned)
         self.scratch = {p for p in self._layout.pruned if p in nodes}
         touched = {
@@ -295,17 +296,17 @@ class _Harvest:
         self._layer.change(self._files, self._entries)
 
     def _is_merged(self, path: str, node: Node) -> bool:
-        """Say whether a directory is in the layer only for what is in it."""
+        """Say whether a directory is in the layer only as a parent of other entries."""
         if node.kind != "directory" or node.opaque or self._layer.hides(path):
             return False
-        if not self._upper.is_directory_below(path):
+        if not self._upper.has_lower_directory(path):
             return False
-        if node.mode != self._upper.mode_below(path):
+        if node.mode != self._upper.lower_mode(path):
             self.modes.append(path)
         return True
 
     def _slashed(self, path: str, node: Node) -> str:
-        is_gone = node.kind == "whiteout" and self._upper.is_directory_below(path)
+        is_gone = node.kind == "whiteout" and self._upper.has_lower_directory(path)
         return f"{path}/" if node.kind == "directory" or is_gone else path
 
     async def _set_aside(self, touched: Mapping[str, Node], ignored: Collection[str]) -> None:
@@ -320,7 +321,7 @@ class _Harvest:
             is_unfit = node.kind == "special" or not self._can_hold(path, node)
             if is_scratch or is_unfit or size > min(self._limit, left):
                 self.scratch.add(path)
-                # A deletion of scratch, and what was here before, are no news.
+                # Deleted scratch, and scratch of earlier commands, are not reported.
                 is_news = node.kind != "whiteout" or is_unfit
                 if is_news and path not in self._layout.scratch:
                     self.aside.append(self._slashed(path, node))
@@ -338,7 +339,7 @@ class _Harvest:
         return path in self.scratch or any(above in self.scratch for above in ancestors(path))
 
     def _gone(self, nodes: Mapping[str, Node], touched: Mapping[str, Node]) -> list[str]:
-        """Return what was deleted, each with all that is below it."""
+        """Return the deleted paths; each stands for everything inside."""
 
         def is_gone(path: str) -> bool:
             return path not in nodes or nodes[path].kind == "whiteout"
@@ -386,8 +387,9 @@ class _Harvest:
             entry = await self._view.based("directory", path)
             if node.mode != _NEW_DIRECTORY:
                 entry["mode"] = node.mode
-            # All below is hidden now, so deletions there say nothing any more.
-            below = self._layer.changed() if self._upper.is_directory_below(path) else ()
+            # The new directory hides the whole lower directory, so entries for deletions inside it
+            # are redundant.
+            below = self._layer.changed() if self._upper.has_lower_directory(path) else ()
             gone = [
                 one
                 for one in below
@@ -403,7 +405,7 @@ class _Harvest:
             return  # it was only touched, or opened for writing
         entry = await self._view.based("file", path)
         # In a directory that was replaced by the same files only the mode is left to apply.
-        if {node.mode} != {usual, self._upper.file_mode_below(path, usual)}:
+        if {node.mode} != {usual, self._upper.lower_file_mode(path, usual)}:
             entry["mode"] = node.mode
         file = self._layer.dated(path, binary_or_text(content))
         modified = datetime.fromtimestamp(node.status.st_mtime_ns // 10**6 / 1000, UTC)
@@ -427,14 +429,14 @@ class _Harvest:
 
 
 async def _hidden(view: MergedView, confinement: Confinement | None) -> set[str]:
-    """Return the paths that a command must not see, each with all that is below it."""
+    """Return the paths that a command must not see, each with everything inside."""
     if confinement is None:
         return set()
     listed = [info["path"] for info in (await view.lower.ls("/")).entries or ()]
     tops = {*listed, *(f"/{path.split('/')[1]}" for path in view.layer.changed())}
     paths = [path for top in sorted(tops) for path in await view.tree(top)]
     denied = {path for path in paths if confinement.access(path) == "none"}
-    # A directory with something in it that can be seen can be seen.
+    # A directory is visible if anything in it is.
     seen = {above for path in paths if path not in denied for above in ancestors(path)}
     return {
         path
@@ -445,16 +447,16 @@ async def _hidden(view: MergedView, confinement: Confinement | None) -> set[str]
 
 def _usual_mode(layer: OverlayChanges, upper: UpperDirectory, path: str) -> int:
     """Return the mode of a file whose entry has none."""
-    return upper.file_mode_below(path, _NEW_FILE) if layer.keeps_mode(path) else _NEW_FILE
+    return upper.lower_file_mode(path, _NEW_FILE) if layer.keeps_mode(path) else _NEW_FILE
 
 
 def _version(layer: OverlayChanges) -> str:
-    """Return a digest of all that the thread has changed."""
+    """Return a digest of all changes of the thread."""
     return digest_of("".join(_version_at(layer, path) for path in layer.changed()).encode())[:16]
 
 
 def _version_at(layer: OverlayChanges, path: str) -> str:
-    """Return a digest of what the thread has at a path, or what it hides there."""
+    """Return a digest of the change of the thread at a path, or at a parent that hides it."""
     top = layer.top_hidden(path)
     found = [path, layer.file(path), layer.entry(path), top, layer.entry(top) if top else None]
     return digest_of(json.dumps(found, sort_keys=True).encode())
@@ -468,7 +470,7 @@ def _timestamp(file: FileData) -> float | None:
 
 
 def _noted(response: ExecuteResponse, harvest: _Harvest, prefix: str) -> ExecuteResponse:
-    """Return a response with notes on what is not in the thread now."""
+    """Return a response with notes on changes that the thread does not have."""
     notes = {
         "left out of the changes, but there for the next command": harvest.aside,
         "not kept, because the rules of this agent don't allow it": sorted({*harvest.refused}),

@@ -1,7 +1,7 @@
-"""The merged view of an overlay: what the thread has, and what it does not hide of the store below.
+"""The merged view of an overlay: the files of the thread, and the lower files that they don't hide.
 
-A path without links is called real here. Links are followed in the merged view, because what they
-lead to may have changed.
+A path without links is called real here. Links are followed in the merged view, because their
+targets may have changed.
 """
 
 import contextlib
@@ -60,7 +60,7 @@ class MergedView:
 
     @cached_property
     def lower(self) -> FileStore:
-        """The store below; opened late, as a factory may need a running node."""
+        """The lower store; opened late, because a factory may need a running node."""
         return self._open_lower()
 
     # Links
@@ -171,27 +171,30 @@ class MergedView:
         return bool(found) and not await self.is_emptied(real)
 
     async def is_emptied(self, real: str) -> bool:
-        """Say whether all files of a directory below are hidden, so that it is no directory."""
+        """Say whether all files of a lower directory are hidden.
+
+        Where directories exist only through their files, it is then gone.
+        """
         is_kept = self.lower.capabilities.directories or real == "/"
-        if is_kept or not self.layer.hides_below(real) or self.layer.kind(real) is not None:
+        if is_kept or not self.layer.hides_inside(real) or self.layer.kind(real) is not None:
             return False
         if await self.lower.kind(real) != "directory":
             return False
         found = (await self.lower.glob("**", real)).matches or ()
         return all(self.layer.hides(info["path"]) for info in found)
 
-    async def is_directory_below(self, real: str) -> bool:
-        """Say whether the store below has a directory to list; raise if there is none at all."""
+    async def has_lower_directory(self, real: str) -> bool:
+        """Say whether the lower store has a directory to list; raise if neither store has one."""
         upper, is_hidden = self.layer.kind(real), self.layer.hides(real)
         lower = None if is_hidden or upper == "file" else await self.lower.kind(real)
         if "directory" not in (upper, lower):
             raise NotDirectory(real) if upper or lower else self.missing(real)
         return lower == "directory"
 
-    async def is_searched_below(self, real: str) -> bool:
+    async def searches_lower(self, real: str) -> bool:
         if not self.layer.hides(real) and await self.lower.kind(real) == "file":
             return True
-        return await self.is_directory_below(real)
+        return await self.has_lower_directory(real)
 
     def texts(self, real: str, glob: str | None) -> Iterator[tuple[str, str]]:
         """Yield the texts of the thread to search, in the order of their paths."""
@@ -204,7 +207,7 @@ class MergedView:
                 yield path, text
 
     async def tree(self, real: str) -> dict[str, Entry]:
-        """Return every entry at or below a path, by its path."""
+        """Return every entry at a path or inside it, by its path."""
         above = real.rpartition("/")[0] or "/"
         lower = [] if self.layer.hides(above) else await self.lower.entries(real)
         tops = {one.path: self.layer.top_hidden(one.path) for one in lower}
@@ -223,7 +226,7 @@ class MergedView:
     # Steps of a change
 
     async def based(self, kind: EntryKind, real: str) -> OverlayEntry:
-        """Return an entry that knows what it hides below."""
+        """Return an entry with the fingerprint of the lower entry that it hides."""
         entry, known = OverlayEntry(kind=kind), self.layer.entry(real)
         base = known.get("base") if known is not None else None
         if known is None and not self.layer.hides(real):
@@ -233,7 +236,7 @@ class MergedView:
         return entry
 
     async def remove(self, real: str) -> None:
-        """Delete what is at a path; a directory above it stays where directories do."""
+        """Delete what is at a path; its parent stays, even if empty, where directories do."""
         entry = await self.based("deleted", real)
         self.layer.remove(real, entry if "base" in entry else None)
         above = real.rpartition("/")[0]
@@ -243,11 +246,11 @@ class MergedView:
     # Lists and searches
 
     async def ls(self, path: str) -> LsResult:
-        """List what is directly below a directory."""
+        """List what is directly in a directory."""
         real = await self.real(path)
         with renaming(real, path):
             result = LsResult(entries=[])
-            if await self.is_directory_below(real):
+            if await self.has_lower_directory(real):
                 result = await self.lower.ls(real)
             shown = {
                 info["path"]: info
@@ -269,11 +272,11 @@ class MergedView:
         return result
 
     async def glob(self, pattern: str, path: str | None, skips: Skip | None) -> GlobResult:
-        """Find files below a directory by a pattern, except some."""
+        """Find files in a directory by a pattern, except some."""
         matches, real = compile_glob(pattern), await self.real(path or "/")
         with renaming(real, path or "/"):
             result = GlobResult(matches=[])
-            if await self.is_directory_below(real):
+            if await self.has_lower_directory(real):
                 place, hidden = None if path is None else real, self._skips(real, path, skips)
                 result = await self.lower.glob(pattern, place, skips=hidden)
         start = real.rstrip("/") + "/"
@@ -297,7 +300,7 @@ class MergedView:
     async def grep(
         self, query: Query, path: str | None, glob: str | None, skips: Skip | None
     ) -> GrepResult:
-        """Search the text files below a directory, or one file, except some."""
+        """Search the text files in a directory, or one file, except some."""
         real = await self.real(path or "/")
         if glob is not None and path is not None and await self.kind(real) == "file":
             # The name that was given counts, not that of the file which a link leads to.
@@ -313,7 +316,7 @@ class MergedView:
         with renaming(real, path or "/"):
             is_file = self.layer.kind(real) == "file"
             total = GrepResult(matches=[], counts={})
-            if not is_file and await self.is_searched_below(real):
+            if not is_file and await self.searches_lower(real):
                 place = None if path is None else real
                 total = await self.lower.grep(query, place, glob, skips=hidden)
                 if total.truncated and any(map(hidden, total.counts or ())):
@@ -325,7 +328,7 @@ class MergedView:
         return _named_lines(_joined(total, found, hidden, query), real, path)
 
     def _skips(self, real: str, path: str | None, skips: Skip | None) -> Skip:
-        """Return what says which files of the store below are left out."""
+        """Return a function that says which lower files are left out."""
 
         def skip(one: str) -> bool:
             if self.layer.hides(one.rstrip("/")):
@@ -357,7 +360,7 @@ def _named(info: FileInfo, real: str, path: str | None) -> FileInfo:
 def _joined(
     lower: GrepResult, upper: GrepResult, hides: Callable[[str], bool], query: Query
 ) -> GrepResult:
-    """Return what is found below and not hidden, with what is found in the thread."""
+    """Return the matches in lower files that are not hidden, with those in the thread."""
     counts = {p: n for p, n in (lower.counts or {}).items() if not hides(p)} | (upper.counts or {})
     shown = [one for one in lower.matches or () if not hides(one["path"])]
     total = GrepResult(

@@ -1,12 +1,13 @@
 """Layers: where commands over an overlay write, while the directory itself stays as it is.
 
-A layer is an upper directory of the kernel's overlay file system. What a command deleted is a
-"whiteout" in it, a device with the number 0, and a directory that hides what is below it has the
-attribute `user.overlay.opaque`. Both can be made by an ordinary user.
+A layer is an upper directory of the kernel's overlay file system, over a lower directory that is
+only read. A deleted file is a "whiteout" in it, a device with the number 0. A directory that hides
+the lower directory at its path has the attribute `user.overlay.opaque`. Both can be made by an
+ordinary user.
 
-Layers are in the data directory of the user. Each command gets one of its own, made from what the
-thread has changed, and its record says how it ended: whoever makes the same call again after a
-crash finds the result there, or that the command was started.
+Layers are in the data directory of the user. Each command gets its own, to which the changes of the
+thread are written first. Its record says how the command ended: whoever makes the same call again
+after a crash finds the result there, or that the command was started.
 """
 
 import contextlib
@@ -36,16 +37,17 @@ from langgraph_filesystem.state.paths import ancestors
 __all__ = ("CommandRun", "Node", "Signature", "UpperDirectory", "data_directory", "overlay_support")
 
 Signature = tuple[int, ...]
-"""What tells whether an entry was touched."""
+"""Changes when an entry is touched."""
 
 _OPAQUE = "user.overlay.opaque"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
-_RECENT, _LONGEST = 3_600, 30 * 24 * 3_600
-"""Seconds after which what is left of a command may be removed: by a later command of the thread,
-and by any command."""
+_RECENT = 3_600
+"""Seconds after which a later command of the same thread may remove the record of a command."""
+_LONGEST = 30 * 24 * 3_600
+"""Seconds after which any command may remove all that another one left."""
 _FIX = (
     "Commands need Linux 5.11 or newer, bubblewrap 0.11 or newer, and a data directory on a file "
     "system that can hold the upper layer of an overlay, such as ext4, xfs or btrfs: the disk of a "
@@ -66,7 +68,7 @@ class Node(NamedTuple):
     kind: Literal["file", "directory", "link", "whiteout", "special"]
     status: os.stat_result
     opaque: bool = False
-    """Of a directory: it hides what the directory below has."""
+    """Whether a directory hides the lower directory at its path."""
     target: str = ""
 
     @property
@@ -76,7 +78,10 @@ class Node(NamedTuple):
 
     @property
     def signature(self) -> Signature:
-        """What tells whether it was touched; of a directory, only if it is another one."""
+        """Changes when the entry is touched.
+
+        For a directory only inode, mode and opaque flag count, not its content.
+        """
         one = self.status
         if self.kind == "directory":
             return (one.st_ino, one.st_mode, self.opaque)
@@ -90,7 +95,7 @@ class UpperDirectory:
         self._top = path
         self._lower = lower
         self._modes: dict[str, int] = {}
-        """Modes that directories and files get when the work on them is done."""
+        """Modes to set when the work on directories and files is done."""
 
     def put_file(self, path: str, content: bytes, mode: int, modified: float | None) -> None:
         """Write a file."""
@@ -109,18 +114,18 @@ class UpperDirectory:
         os.symlink(target, self._top + path)
 
     def put_directory(self, path: str, mode: int) -> None:
-        """Make a directory that hides what is below it."""
+        """Make a directory that hides the lower directory at its path."""
         self._make_parents(path)
         self._make_directory(path, mode)
-        if self._below(path) is not None:
+        if self._lower_status(path) is not None:
             os.setxattr(self._top + path, _OPAQUE, b"y", follow_symlinks=False)
 
     def hide(self, path: str) -> None:
-        """Hide what is at a path."""
+        """Hide the lower entry at a path."""
         self.remove(path)
-        # In a directory that hides all below it a whiteout would be listed.
+        # In an opaque directory nothing needs hiding, and the whiteout itself would be listed.
         is_shown = not any(self._is_opaque(above) for above in ancestors(path))
-        if is_shown and self._below(path) is not None:
+        if is_shown and self._lower_status(path) is not None:
             self._make_parents(path)
             os.mknod(self._top + path, stat.S_IFCHR, 0)
 
@@ -135,28 +140,28 @@ class UpperDirectory:
                 raise
             _remove(self._top + path)
 
-    def root_below(self) -> str:
-        """Return the path of the directory below, on the host."""
+    def lower_root(self) -> str:
+        """Return the path of the lower directory on the host."""
         return os.readlink(f"/proc/self/fd/{self._lower.root}")
 
-    def mode_below(self, path: str) -> int | None:
-        """Return the mode of the file or directory below."""
-        status = self._below(path)
+    def lower_mode(self, path: str) -> int | None:
+        """Return the mode of the lower file or directory."""
+        status = self._lower_status(path)
         return None if status is None else stat.S_IMODE(status.st_mode)
 
-    def file_mode_below(self, path: str, default: int) -> int:
-        """Return the mode of the file below, or a default if there is no file."""
-        status = self._below(path)
+    def lower_file_mode(self, path: str, default: int) -> int:
+        """Return the mode of the lower file, or a default if there is no file."""
+        status = self._lower_status(path)
         is_file = status is not None and stat.S_ISREG(status.st_mode)
         return stat.S_IMODE(status.st_mode) if status is not None and is_file else default
 
-    def is_directory_below(self, path: str) -> bool:
-        """Say whether a directory is below."""
-        status = self._below(path)
+    def has_lower_directory(self, path: str) -> bool:
+        """Say whether the lower directory has a directory at a path."""
+        status = self._lower_status(path)
         return status is not None and stat.S_ISDIR(status.st_mode)
 
     def nodes(self, pruned: Collection[str] = ()) -> dict[str, Node]:
-        """Return every entry, those above others first, without what is in pruned directories."""
+        """Return every entry, parents first, without the content of pruned directories."""
         found: dict[str, Node] = {}
         pending = [""]
         while pending:
@@ -176,17 +181,17 @@ class UpperDirectory:
             return file.read()
 
     def strip(self, kept: Collection[str]) -> None:
-        """Remove everything except some entries and the directories above them."""
+        """Remove everything except some entries and their parent directories."""
         above = {one for path in kept for one in ancestors(path)}
         for path, node in self.nodes(kept).items():
             if path in above and node.kind == "directory":
-                with contextlib.suppress(OSError):  # it had none
+                with contextlib.suppress(OSError):  # it was not opaque
                     os.removexattr(self._top + path, _OPAQUE)
             elif path not in kept:
                 self.remove(path)
 
     def finish(self) -> None:
-        """Give everything the mode that it should have."""
+        """Set the final modes of directories and files."""
         for path, mode in sorted(self._modes.items(), reverse=True):
             with contextlib.suppress(FileNotFoundError):
                 os.chmod(self._top + path, mode)
@@ -209,7 +214,7 @@ class UpperDirectory:
         except OSError:
             return False
 
-    def _below(self, path: str) -> os.stat_result | None:
+    def _lower_status(self, path: str) -> os.stat_result | None:
         try:
             return self._lower.lstat(path)
         except FilesystemError:
@@ -218,14 +223,14 @@ class UpperDirectory:
     def _make_parents(self, path: str) -> None:
         for above in reversed([*ancestors(path)]):
             if not _is_directory(self._top + above):
-                below = self.mode_below(above) if self.is_directory_below(above) else None
-                self._make_directory(above, 0o755 if below is None else below)
+                mode = self.lower_mode(above) if self.has_lower_directory(above) else None
+                self._make_directory(above, 0o755 if mode is None else mode)
 
     def _make_directory(self, path: str, mode: int) -> None:
         if not _is_directory(self._top + path):
             self.remove(path)
             os.mkdir(self._top + path)
-        # Something may have to be put into it first.
+        # Entries may have to be written into it first.
         os.chmod(self._top + path, mode | 0o700)
         self._modes[path] = mode
 
@@ -249,7 +254,7 @@ class CommandRun:
         self.upper: str
         self.work: str
         self.result: dict[str, Any] | None = None
-        """How the call ended when it was made before."""
+        """The result of the call, if it was made before."""
         self.is_begun = False
         """Whether the command was started before, and nobody knows how it ended."""
         self._is_recorded = key is not None
@@ -259,7 +264,7 @@ class CommandRun:
         self._lock = -1
 
     def begin(self) -> None:
-        """Note that the command is about to run, unless it has run or was started before."""
+        """Record that the command is about to run, unless it was started before."""
         os.makedirs(os.path.dirname(self._place), mode=0o700, exist_ok=True)
         try:
             os.mkdir(self._place, 0o700)
@@ -273,9 +278,9 @@ class CommandRun:
         os.mkdir(self.work)
 
     def claim(self, token: str | None) -> dict[str, str]:
-        """Take over the files that an earlier command left; return their paths and versions.
+        """Take over the scratch files of an earlier command; return their paths and versions.
 
-        Whoever comes first gets them: another branch of the thread begins without.
+        The first branch of a thread that asks gets them; others start without.
         """
         found: dict[str, str] | None = None
         if token is not None and _NAME.fullmatch(token) and "." in token:
@@ -289,7 +294,7 @@ class CommandRun:
         return found or {}
 
     def end(self, result: Mapping[str, Any], scratch: Mapping[str, str]) -> None:
-        """Note how the command ended, and what it left for the next one."""
+        """Record how the command ended, and its scratch files for the next one."""
         if scratch:
             _write_json(f"{self._place}/scratch.json", scratch)
         else:
@@ -303,7 +308,7 @@ class CommandRun:
         self._unlock()
 
     def abandon(self, upper: UpperDirectory, scratch: Collection[str]) -> None:
-        """Give back what was claimed, after the command has failed or was cancelled."""
+        """Give back the claimed scratch files, after the command has failed or was cancelled."""
         with contextlib.suppress(OSError):
             if self._claimed is not None and scratch:
                 upper.strip(scratch)
@@ -331,7 +336,7 @@ class CommandRun:
 def overlay_support() -> str | None:
     """Return why commands can't run over an overlay on this machine; `None` if they can.
 
-    A real one is mounted, once in a process.
+    It mounts a real overlay to find out, once per process.
     """
     return _overlay_support(data_directory())
 
@@ -349,7 +354,7 @@ def _overlay_support(data: str) -> str | None:
 
 
 def _tried(place: str) -> str | None:
-    """Delete a file and replace a directory in an overlay, and look at what is in the layer."""
+    """Delete a file and replace a directory in an overlay, then check the layer."""
     lower = f"{place}/lower"
     for path in (f"{lower}/directory", f"{place}/upper", f"{place}/work"):
         os.makedirs(path)
@@ -384,7 +389,7 @@ def _checked(name: str) -> str:
 
 
 def _tidy(scope: str, own: str) -> None:
-    """Remove what is left of earlier commands, except the files for later ones."""
+    """Remove old records of the thread, and everything of any thread that is very old."""
     layers, now = os.path.dirname(scope), time.time()
     for other in _directories(layers):
         for name in _directories(f"{layers}/{other}"):
