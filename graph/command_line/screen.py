@@ -48,7 +48,10 @@ LISTED = 50
 _LONGEST_LINE = 1_000
 """Characters that are shown of one line."""
 _IDLE = "nothing to do"
-_DIFF_STYLES = {"+++": "bold", "---": "bold", "@@ ": "cyan", "+": "green", "-": "red", "\\": "dim"}
+_DIFF_STYLES = {
+    **{"diff ": "bold", "+++": "bold", "---": "bold", "@@ ": "cyan"},
+    **{"+": "green", "-": "red", "\\": "dim"},
+}
 _KINDS = {"added": ("A", "green"), "changed": ("M", "yellow"), "deleted": ("D", "red")}
 _SUBJECTS = ("file_path", "path", "source", "command", "description")
 
@@ -305,7 +308,7 @@ class Screen:
             self._row(indent, name, text, "red")
         elif name == "execute":
             self._announce(indent, name, message.tool_call_id)
-            self._dim_lines([*self._output.end(), text.rpartition("\n")[2]])
+            self._dim_lines([*self._output.end(), *_notes(text)])
         elif name in ("write_file", "edit_file", "delete", "move", "task", "write_todos"):
             self._row(indent, name, _first_line(text))
             self._changed(name, args, message)
@@ -460,6 +463,13 @@ def _subject(args: Any) -> str:
     if values.get("pattern"):
         return f"{values['pattern']}" + (f" in {values['path']}" if values.get("path") else "")
     return str(next((values[name] for name in _SUBJECTS if values.get(name)), ""))
+
+
+def _notes(text: str) -> list[str]:
+    """Return the lines at the end of an answer that are no output: the exit status, for one."""
+    lines = lines_of(text)
+    is_note = [line.startswith("[") and line.endswith("]") for line in lines]
+    return lines[len(lines) - is_note[::-1].index(False) if False in is_note else 0 :]
 
 
 def _first_line(text: str) -> str:

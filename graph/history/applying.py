@@ -99,7 +99,7 @@ async def apply(
     thread = Thread(graph, config, context, as_node)
     thread.check_paths(paths, only_overlays=True)
     tree = thread.tree(await thread.state())
-    chosen = _with_parents(tree, [*filter(selected(tree, paths), tree.waiting())])
+    chosen = _with_parents(tree, [*filter(selected(paths, tree), tree.waiting())])
     result = ApplyResult()
     works = [
         _MountApply(tree, mount, chosen, on_conflict, result) for mount in thread.mounts.overlays
@@ -245,7 +245,8 @@ class _MountApply:
             return []
         # What becomes something of another kind is removed first: a kill leaves nothing there.
         is_other = base is not None and (base.startswith("tree:") or (new and new.kind != "file"))
-        is_ready = now == base or (now is None and is_other)
+        has_content = new is not None and new.kind == "file" and now == digest_of(content)
+        is_ready = now == base or (now is None and is_other) or has_content
         is_kept = not is_ready and new is not None and new.kind == "directory"
         if is_kept and await self._has_only_ours(path):
             return [_Write(path, new, content, None)]  # its mode is left to be set

@@ -10,7 +10,7 @@ from langchain_core.runnables import RunnableConfig
 
 from langgraph_filesystem.history.thread import Checkpoint, Graph, Step, Thread, Tree, Version
 from langgraph_filesystem.state.backends.text_files import is_text
-from langgraph_filesystem.state.files import digest_of, file_bytes
+from langgraph_filesystem.state.files import file_bytes
 from langgraph_filesystem.state.paths import is_within
 from langgraph_filesystem.state.text import escaped
 from langgraph_filesystem.state.workspace.overlay_changes import LOWER
@@ -39,7 +39,7 @@ class Change:
     kind: Literal["added", "changed", "deleted"]
     added: int = 0
     removed: int = 0
-    """Lines. A directory that was deleted as a whole counts none."""
+    """Lines; none for a directory, or if what the change was based on is gone."""
 
     def __str__(self) -> str:
         """Return the change as one line."""
@@ -140,8 +140,8 @@ async def _change(step: Step, path: str) -> Change | None:
     added, removed = line_counts(old, new)
     kind: Any = "added" if old is None else "deleted" if new is None else "changed"
     if kind == "added" and (new is None or (entry is not None and "base" in entry)):
-        # The lower file has changed since, so its old lines are not known.
-        kind = "deleted" if new is None else "changed"
+        # What was below has changed since, so nobody knows its lines any more.
+        kind, added, removed = "deleted" if new is None else "changed", 0, 0
     return Change(
         step.newer.metadata["step"], step.newer.id, node, call, path, kind, added, removed
     )
@@ -162,9 +162,12 @@ async def _old(step: Step, path: str) -> Version | None:
     if entry is not None and "base" not in entry:
         return None
     found = await step.before.version(path)
-    if entry is None or found is None or found.kind != "file":
+    if entry is None or found is None or found.kind == "directory":
         return found
-    return found if digest_of(found.content) == entry["base"] else None
+    if await step.before.fingerprint(path) != entry["base"]:
+        return None
+    # If it has the new mode already, that was applied.
+    return found._replace(mode=None) if found.mode == entry.get("mode") else found
 
 
 def _author(step: Step, path: str) -> tuple[str, str | None]:

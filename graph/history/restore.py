@@ -44,11 +44,11 @@ async def undo(
     if steps < 1:
         raise ValueError(f"`steps` must be at least 1, not {steps!r}.")
     now = thread.tree(await thread.state())
-    chosen = selected(now, paths)
     if to is not None:
         target = thread.tree(await thread.state(to))
     else:
-        target = await _steps_back(thread, steps, chosen)
+        target = await _steps_back(thread, steps, selected(paths, now))
+    chosen = selected(paths, now, target)
     changed = sorted(path for path in now.differing(target) if chosen(path))
     files = {path: target.files.get(path) for path in changed}
     entries = {path: entry for path, entry in now.entries.items() if not chosen(path)}
@@ -78,7 +78,7 @@ async def discard(
     thread = Thread(graph, config, context, as_node)
     thread.check_paths(paths, only_overlays=True)
     now = thread.tree(await thread.state())
-    chosen = selected(now, paths)
+    chosen = selected(paths, now)
     dropped = [path for path in now.waiting() if chosen(path)]
     if dropped:
         none = dict.fromkeys(dropped)
@@ -86,28 +86,36 @@ async def discard(
     return dropped
 
 
-def selected(tree: Tree, paths: Collection[str] | None) -> Callable[[str], bool]:
-    """Return a function that says whether a path is one of these paths, or inside one."""
+def selected(paths: Collection[str] | None, *trees: Tree) -> Callable[[str], bool]:
+    """Return a function that says whether a path is at or below one of these paths.
+
+    What goes together in one of the trees is selected as a whole.
+    """
     if paths is None:
         return lambda path: True
-    places = tree.covering(paths)
+    places = {place for tree in trees for place in tree.covering(paths)}
     return lambda path: any(is_within(path, place) for place in places)
 
 
 async def _steps_back(thread: Thread, steps: int, chosen: Callable[[str], bool]) -> Tree:
     """Return the files before the last steps that changed some; at most back to the start."""
     target: Tree | None = None
-    applied: dict[str, Tree] = {}
-    """Paths that were applied, each with the files of the thread after that."""
+    applied: set[str] = set()
+    is_all_applied = False
     async for step in thread.steps():
         if (step.older.metadata or {}).get("step", 0) < 0:
             break  # what the thread was given is not a change
+        if is_all_applied:
+            # Those too that were gone before, such as a file that was made and deleted.
+            applied |= {*step.before.waiting(), *step.after.waiting()}
         changed = {p for p in step.after.differing(step.before) if chosen(p) and p not in applied}
         if step.author == "apply":
-            applied |= dict.fromkeys(changed, step.after)
+            # Edits that were rebased, but could not be written, are in the thread still.
+            applied |= {path for path in changed if not step.after.has(path)}
+            is_all_applied = is_all_applied or not step.after.waiting()
         elif changed:
             steps -= 1
             target = step.before
         if steps == 0:
             break
-    return thread.tree(await thread.state()) if target is None else target.replaced(applied)
+    return thread.tree(await thread.state()) if target is None else target.without(applied)

@@ -32,6 +32,7 @@ _UNREADABLE = b"\0"
 """Stands for the content of a lower file that is large, or can't be read."""
 _LARGE = 10 << 20
 """Bytes."""
+_NEW_FILE = 0o644
 
 
 class Version(NamedTuple):
@@ -256,12 +257,10 @@ class Tree:
         files |= {path: file for path, file in self.files.items() if is_within(path, LOWER)}
         return Tree(ThreadFiles(files, {}), self._mounts, self._runtime)
 
-    def replaced(self, others: Mapping[str, "Tree"]) -> "Tree":
-        """Return these files with what other checkpoints have at some paths."""
-        files = {path: file for path, file in self.files.items() if path not in others}
-        entries = {path: entry for path, entry in self.entries.items() if path not in others}
-        files |= {p: tree.files[p] for p, tree in others.items() if p in tree.files}
-        entries |= {p: tree.entries[p] for p, tree in others.items() if p in tree.entries}
+    def without(self, paths: Collection[str]) -> "Tree":
+        """Return the files without those at some paths."""
+        files = {path: file for path, file in self.files.items() if path not in paths}
+        entries = {path: entry for path, entry in self.entries.items() if path not in paths}
         return Tree(ThreadFiles(files, entries), self._mounts, self._runtime)
 
     def waiting(self) -> list[str]:
@@ -320,27 +319,34 @@ class Tree:
             return Version("file", content, found.mode)
         return None
 
+    async def fingerprint(self, path: str) -> str | None:
+        """Return what tells versions of what lies below an overlay apart."""
+        mount = self._mounts.locate(path)
+        return await self.lower(mount).fingerprint(mount.inner(path))
+
     async def _mode(self, mount: Mount, path: str) -> int | None:
-        """Return the mode of a file of the thread: its own, or that of the lower file."""
+        """Return the mode of a file of the thread: its own, or that of the file that it hides."""
         entry = self.entries.get(path)
         if entry is not None and "mode" in entry:
             return entry["mode"]
-        below = await self.lower(mount).entries(mount.inner(path), below=False)
-        return next((one.mode for one in below if one.kind == "file"), None)
+        inner = mount.inner(path)
+        below = await self.lower(mount).entries(inner, below=False)
+        mode = next((one.mode for one in below if one.kind == "file"), None)
+        return mode if mode is None or self.layer(mount).keeps_mode(inner) else _NEW_FILE
 
-    def covering(self, paths: Iterable[str]) -> list[str]:
+    def covering(self, paths: Iterable[str]) -> set[str]:
         """Return the paths, each replaced by its topmost parent that hides a lower entry."""
-        return [
-            next(
-                (
-                    above
-                    for above in [*ancestors(path)][::-1]
-                    if "base" in self.entries.get(above, {})
-                ),
-                path,
-            )
+        return {
+            next((one for one in [*ancestors(path)][::-1] if self._hides_below(one)), path)
             for path in map(normalize_path, paths)
-        ]
+        }
+
+    def _hides_below(self, path: str) -> bool:
+        """Say whether what is at a path and below it goes together; not so for a new directory."""
+        entry = self.entries.get(path)
+        if entry is None:
+            return path in self.files
+        return path in self.files or "base" in entry or entry["kind"] == "link"
 
 
 _PLACE = ("thread_id", "checkpoint_ns")

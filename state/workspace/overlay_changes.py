@@ -81,6 +81,10 @@ class OverlayChanges:
                 found = place
         return found
 
+    def keeps_mode(self, path: str) -> bool:
+        """Say whether a file without a mode has that of the file below: no place above is new."""
+        return self.top_hidden(path) in (None, path)
+
     def first_link(self, path: str) -> tuple[str, str] | None:
         """Return the first link of the thread on a path, and its target."""
         for place in [path, *ancestors(path)][::-1]:

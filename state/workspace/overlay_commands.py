@@ -225,8 +225,7 @@ class _Layout:
         file, entry = layer.file(path), layer.entry(path)
         mode = None if entry is None else entry.get("mode")
         if file is not None:
-            usual = upper.lower_file_mode(path, _NEW_FILE)
-            own = usual if mode is None else mode
+            own = _usual_mode(layer, upper, path) if mode is None else mode
             upper.put_file(path, file_bytes(file), own, _timestamp(file))
         elif entry is not None and entry["kind"] == "link":
             upper.put_link(path, entry["target"])
@@ -400,12 +399,13 @@ class _Harvest:
 
     async def _put_file(self, path: str, node: Node, now: Entry | None) -> None:
         content = await in_thread(self._upper.read, path, node)
-        usual = self._upper.lower_file_mode(path, _NEW_FILE)
+        usual = _usual_mode(self._layer, self._upper, path)
         has_mode = now is not None and node.mode == (usual if now.mode is None else now.mode)
         if has_mode and await self._content(path) == content:
             return  # it was only touched, or opened for writing
         entry = await self._view.based("file", path)
-        if node.mode != usual:
+        # In a directory that was replaced by the same files only the mode is left to apply.
+        if {node.mode} != {usual, self._upper.lower_file_mode(path, usual)}:
             entry["mode"] = node.mode
         file = self._layer.dated(path, binary_or_text(content))
         modified = datetime.fromtimestamp(node.status.st_mtime_ns // 10**6 / 1000, UTC)
@@ -443,6 +443,11 @@ async def _hidden(view: MergedView, confinement: Confinement | None) -> set[str]
         for path in denied - seen
         if not any(above in denied and above not in seen for above in ancestors(path))
     }
+
+
+def _usual_mode(layer: OverlayChanges, upper: UpperDirectory, path: str) -> int:
+    """Return the mode of a file whose entry has none."""
+    return upper.lower_file_mode(path, _NEW_FILE) if layer.keeps_mode(path) else _NEW_FILE
 
 
 def _version(layer: OverlayChanges) -> str:

@@ -302,6 +302,11 @@ class MergedView:
     ) -> GrepResult:
         """Search the text files in a directory, or one file, except some."""
         real = await self.real(path or "/")
+        if glob is not None and path is not None and await self.kind(real) == "file":
+            # The name that was given counts, not that of the file which a link leads to.
+            if not compile_glob(glob)(path.rpartition("/")[2]):
+                return GrepResult(matches=[], counts={})
+            glob = None
         hidden = self._skips(real, path, skips)
         texts = [
             (one, text)

@@ -26,6 +26,7 @@ from langgraph_filesystem.state.backends.disk.journal import DiskJournal
 from langgraph_filesystem.state.backends.disk.replace import (
     copy_attributes,
     locked,
+    remove_if_abandoned,
     rename_new,
     temporary_name,
     write_at,
@@ -97,7 +98,10 @@ class Move:
                 raise
             return self._result(None)
         with closing_handle(place.parent):
-            return self._result(self._delete(place) if has_moved else self._move(place))
+            if not has_moved:
+                return self._result(self._move(place))
+            self._remove_lock()
+            return self._result(self._delete(place))
 
     @contextlib.contextmanager
     def of_source(self, path: str) -> Iterator[None]:
@@ -180,6 +184,12 @@ class Move:
             finally:
                 with contextlib.suppress(OSError):  # the next move to this path removes it
                     _clear(parent, draft)
+
+    def _remove_lock(self) -> None:
+        """Remove the lock of the destination, if a move was killed before it released it."""
+        copy = find_place(self.target, self.end)
+        with closing_handle(copy.parent):
+            remove_if_abandoned(copy.parent, temporary_name(copy.entry.name))
 
     def _is_copied(self, place: Place) -> bool:
         """Say whether all that is left at the source is at the destination as well."""

@@ -161,6 +161,11 @@ def test_direct_writes_at_once_and_has_no_history(project: Project) -> None:
     assert "version control" in project("status", code=1)
 
 
+def test_what_a_command_leaves_out_of_the_changes_is_said(project: Project) -> None:
+    told = project("run", "execute 'mkdir build; echo out; echo o >build/o'")
+    assert "  out\n  [left out of the changes, but there for the next command: /build/]\n" in told
+
+
 def test_commands_print_while_they_run_and_can_be_refused(project: Project) -> None:
     told = project("run", "--direct", "--approve", "none", "execute 'echo said; exit 3'")
     assert "execute     $ echo said; exit 3\n  said\n  [exit status 3]\n" in told

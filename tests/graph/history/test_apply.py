@@ -269,6 +269,17 @@ def test_what_can_not_be_written_stays_in_the_thread(repository: Repository) -> 
     assert not [name for name in repository.tree() if "lgfs" in name]
 
 
+def test_edits_that_were_rebased_and_not_written_are_undone(repository: Repository) -> None:
+    path = repository.write("f", "one\n")
+    repository.do(edits("/f", "one", "1"))
+    path.write_text("one\n" + "x" * 5_000)
+    with largest_file(4_000):
+        assert [*repository.apply().failed] == ["/f"]
+    assert repository.waiting() == ["/f"]
+    assert history.undo(repository.agent, THREAD) == ["/f"]
+    assert repository.waiting() == []
+
+
 def test_the_best_of_two_branches_is_applied(repository: Repository) -> None:
     repository.do(writes("/a", "start"))
     start = repository.agent.get_state(THREAD).config

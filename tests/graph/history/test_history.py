@@ -156,6 +156,41 @@ def test_a_directory_that_a_command_replaces_is_a_change(tmp_path: Path) -> None
     assert "--- a/d/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n" in history.diff(agent, THREAD)
 
 
+def test_a_file_in_a_replaced_directory_has_its_own_mode(tmp_path: Path) -> None:
+    lower = tmp_path / "lower"
+    (lower / "d").mkdir(parents=True)
+    for name, mode in (("kept", 0o755), ("minus", 0o755), ("plus", 0o644)):
+        (lower / "d" / name).write_text("x\n")
+        (lower / "d" / name).chmod(mode)
+    agent = obedient({"/": OverlayBackend(SandboxBackend(lower))}, InMemorySaver())
+    command = "cp -a d /tmp/d; rm -r d; cp -a /tmp/d d; chmod -x d/minus; chmod +x d/plus"
+    agent.invoke(told(call("execute", command=command)), THREAD)
+    assert history.diff(agent, THREAD) == (
+        "diff --git a/d/minus b/d/minus\nold mode 100755\nnew mode 100644\n"
+        "diff --git a/d/plus b/d/plus\nold mode 100644\nnew mode 100755\n"
+    )
+    agent.invoke(told(call("execute", command="stat -c %a d/*")), THREAD)
+    assert "755\n644\n755" in agent.get_state(THREAD).values["messages"][-2].text
+    assert history.apply(agent, THREAD).conflicts == []
+    modes = [oct((lower / "d" / name).stat().st_mode & 0o777) for name in ("kept", "minus", "plus")]
+    assert modes == ["0o755", "0o644", "0o755"]
+
+
+def test_modes_and_links_are_listed_after_they_were_applied(tmp_path: Path) -> None:
+    lower = tmp_path / "lower"
+    lower.mkdir()
+    (lower / "run.sh").write_text("x\n")
+    (lower / "link").symlink_to("here")
+    agent = obedient({"/": OverlayBackend(SandboxBackend(lower))}, InMemorySaver())
+    command = "chmod +x run.sh; ln -sfn there link"
+    agent.invoke(told(call("execute", command=command)), THREAD)
+    for _ in range(2):
+        listed = [(one.path, one.kind) for one in history.changes(agent, THREAD)]
+        assert listed == [("/link", "changed"), ("/run.sh", "changed")]
+        history.apply(agent, THREAD)
+    assert (lower / "link").readlink() == Path("there")
+
+
 async def test_git_can_apply_a_diff(tmp_path: Path) -> None:
     before, after = tmp_path / "before", tmp_path / "after"
     before.mkdir()
@@ -208,6 +243,18 @@ async def test_changes_of_some_paths_are_taken_back(thread: Historian) -> None:
     # The directory was deleted as a whole, and so it is restored.
     assert "/repo/src" in await thread.call("undo", paths=["/repo/src/a.py"])
     assert await thread.changed() == {"/repo/src/b.py": "B\n"}
+
+
+async def test_no_file_comes_back_below_another_one(thread: Historian) -> None:
+    await thread.do(writes("/repo/d/x", "x"))
+    first = (await thread.state()).config
+    await thread.do(deletes("/repo/d"), deletes("/repo/src"))
+    await thread.do(writes("/repo/d", "file"), writes("/repo/src", "file"))
+    second = (await thread.state()).config
+    assert "/repo/d" in await thread.call("undo", paths=["/repo/d/x"], to=first)
+    assert await thread.changed() == {"/repo/d/x": "x", "/repo/src": "file"}
+    await thread.call("undo", to=first)
+    assert await thread.call("undo", paths=["/repo/src/a.py"], to=second) == ["/repo/src"]
 
 
 async def test_an_undo_goes_to_a_checkpoint(thread: Historian) -> None:
@@ -264,6 +311,14 @@ async def test_what_is_applied_between_steps_is_passed_over(thread: Historian) -
     assert await thread.call("undo", 2) == []  # as it is after the edit and the discard
     assert await thread.call("undo") == ["/repo/new"]
     assert await thread.changed() == {"/repo/new": "2\n"}
+
+
+async def test_what_was_gone_before_all_was_applied_stays_gone(thread: Historian) -> None:
+    await thread.do(writes("/repo/scratch", "1"), writes("/repo/old", "2"), writes("/a", "1"))
+    await thread.do(deletes("/repo/scratch"), moves("/repo/old", "/repo/new"), writes("/a", "2"))
+    assert (await thread.call("apply")).applied == ["/repo/new"]
+    assert await thread.call("undo") == ["/a"]
+    assert await thread.changed() == {"/a": "1"}
 
 
 async def test_after_an_undo_the_agent_has_to_read_a_file_again(thread: Historian) -> None:

@@ -131,6 +131,15 @@ def test_a_store_without_links_keeps_the_file_that_a_link_should_replace() -> No
     assert lower.read("/a").file_data is not None
 
 
+def test_a_search_of_a_link_goes_by_the_name_of_the_link(tmp_path: Path) -> None:
+    (tmp_path / "c.py").write_text("needle\n")
+    (tmp_path / "a").symlink_to("c.py")
+    overlay = Applied(OverlayBackend(FilesystemBackend(tmp_path)))
+    assert overlay.grep("needle", "/a", "*.py").matches == []
+    assert overlay.grep("needle", "/a", "a").counts == {"/a": 1}
+    assert overlay.grep("needle", "/c.py", "*.py").counts == {"/c.py": 1}
+
+
 def compare_with_a_copy(tmp_path: Path, seed: int) -> None:
     """Make random calls on an overlay and on a copy of what lies below, and compare all answers."""
     dice = random.Random(seed)

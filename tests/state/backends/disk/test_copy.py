@@ -1,6 +1,7 @@
 """Moves from one directory on disk to another, by a rename or by a copy; and copies elsewhere."""
 
 import contextlib
+import errno
 import os
 import resource
 import socket
@@ -336,6 +337,27 @@ class TestCopy:
         with unprivileged(*apart.one.rglob("*"), *apart.other.rglob("*"), apart.one, apart.other):
             apart.move("/d", "/d")
         assert names(apart.other) == ["d", "d/f"]
+
+    def test_a_move_that_goes_on_removes_the_lock_that_a_killed_one_left(
+        self, apart: Two, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (apart.one / "f").write_text("text")
+
+        def failing(call: Any) -> Any:
+            def fail(name: str, *args: Any, **options: Any) -> Any:
+                if name == "f":
+                    raise OSError(errno.EIO, "")
+                return call(name, *args, **options)
+
+            return fail
+
+        with monkeypatch.context() as broken:
+            broken.setattr(os, "rename", failing(os.rename))
+            broken.setattr(os, "unlink", failing(os.unlink))
+            assert "source could not be deleted" in apart.error("/f", "/f", KEY)
+        (apart.other / temporary_name("f")).touch()  # as a kill leaves it behind the copy
+        apart.move("/f", "/f", KEY)
+        assert (names(apart.one), names(apart.other)) == ([], ["f"])
 
 
 class TestDeleteCopied:
