@@ -134,7 +134,7 @@ async def _change(step: Step, path: str) -> Change | None:
     old = _edited(step, path) or await _recorded(before, after, path)
     new = await _recorded(after, before, path)
     # A directory in the place of another one hides what is in that.
-    entry = after.entries.get(path) or before.entries.get(path) or {}
+    entry: Any = after.entries.get(path) or before.entries.get(path) or {}
     is_replaced = _kind(new) == "directory" and "base" in entry
     if old == new and not is_replaced:
         return None

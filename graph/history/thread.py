@@ -348,7 +348,7 @@ class Tree:
 
     def _hides_below(self, path: str) -> bool:
         """Say whether what is at a path and below it goes together; not so for a new directory."""
-        entry = self.entries.get(path, {})
+        entry: Any = self.entries.get(path, {})
         return path in self.files or "base" in entry or entry.get("kind") == "link"
 
 
