@@ -232,6 +232,11 @@ class Tree:
         """Say whether a path has a file or an entry of its own."""
         return path in self.files or path in self.entries
 
+    def hides(self, path: str) -> bool:
+        """Say whether the thread hides what lies below an overlay at a path."""
+        mount = self._mounts.locate(path)
+        return mount.overlay is not None and self.layer(mount).hides(mount.inner(path))
+
     def differing(self, other: "Tree") -> set[str]:
         """Return the paths at which the channels of two checkpoints differ."""
         return {*_differing(self.files, other.files), *_differing(self.entries, other.entries)}
@@ -300,10 +305,10 @@ class Tree:
             return Version("file", file_bytes(file), await self._mode(mount, path))
         if entry is not None and entry["kind"] != "deleted":
             return Version(entry["kind"], entry.get("target", "").encode(), entry.get("mode"))
-        layer, inner = self.layer(mount), mount.inner(path)
-        if layer.hides(inner):
-            # A deleted directory exists again if something was written into it.
-            return Version("directory") if layer.kind(inner) == "directory" else None
+        if self.hides(path):
+            # A directory that was deleted is there again if something was written to it.
+            is_directory = self.layer(mount).kind(mount.inner(path)) == "directory"
+            return Version("directory") if is_directory else None
         return await self.below(path)
 
     async def below(self, path: str) -> Version | None:
@@ -343,10 +348,8 @@ class Tree:
 
     def _hides_below(self, path: str) -> bool:
         """Say whether what is at a path and below it goes together; not so for a new directory."""
-        entry = self.entries.get(path)
-        if entry is None:
-            return path in self.files
-        return path in self.files or "base" in entry or entry["kind"] == "link"
+        entry: Any = self.entries.get(path, {})
+        return path in self.files or "base" in entry or entry.get("kind") == "link"
 
 
 _PLACE = ("thread_id", "checkpoint_ns")

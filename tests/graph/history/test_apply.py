@@ -308,7 +308,8 @@ def test_an_undo_to_a_checkpoint_before_an_apply_keeps_what_was_written(
     assert repository.apply().applied == ["/a"]
     assert path.read_text() == "1\n"
     assert [(c.path, c.added, c.removed) for c in history.changes(repository.agent, THREAD)] == [
-        ("/a", 1, 1)
+        ("/a", 1, 1),
+        ("/a", 0, 0),
     ]
 
 

@@ -313,6 +313,21 @@ async def test_what_is_applied_between_steps_is_passed_over(thread: Historian) -
     assert await thread.changed() == {"/repo/new": "2\n"}
 
 
+async def test_steps_are_listed_as_they_were_when_a_later_one_is_applied(thread: Historian) -> None:
+    await thread.do(writes("/repo/new", "1\n"), deletes("/repo/raw"))
+    await thread.do(deletes("/repo/new"), edits("/repo/src/a.py", "two", "2"))
+    for _ in range(4):
+        await thread.call("undo")
+    before = await thread.call("changes")
+    assert [one.kind for one in before] == [
+        *("added", "deleted", "deleted", "changed"),
+        *("added", "changed", "deleted", "changed", "added", "changed", "deleted", "changed"),
+    ]
+    await thread.call("apply")
+    after = await thread.call("changes")
+    assert [(one.path, one.kind) for one in after] == [(one.path, one.kind) for one in before]
+
+
 async def test_what_was_gone_before_all_was_applied_stays_gone(thread: Historian) -> None:
     await thread.do(writes("/repo/scratch", "1"), writes("/repo/old", "2"), writes("/a", "1"))
     await thread.do(deletes("/repo/scratch"), moves("/repo/old", "/repo/new"), writes("/a", "2"))
