@@ -21,7 +21,7 @@ _MATCHED_LINES = 3_000
 """Lines up to which the smallest difference is looked for. The time grows with their square:
 measured, 0.6 s for 3,000 lines of which each second one was changed."""
 _UNKNOWN = Version("unknown")
-"""A file below that has changed since, so nobody knows its lines any more."""
+"""A lower file that has changed since, so its old lines are not known."""
 _NOTHING = "/dev/null"
 _NO_NEWLINE = "\n\\ No newline at end of file\n"
 
@@ -130,7 +130,7 @@ async def _change(step: Step, path: str) -> Change | None:
     node, call = _author(step, path)
     before, after = step.before, step.after
     if node == "apply" and not after.has(path):
-        return None  # it is below now, so the same is at this path as before
+        return None  # the lower backend has it now, so the path looks the same as before
     old = _edited(step, path) or await _recorded(before, after, path)
     new = await _recorded(after, before, path)
     # A directory in the place of another one hides what is in that.
@@ -149,7 +149,7 @@ async def _change(step: Step, path: str) -> Change | None:
 async def _recorded(tree: Tree, other: Tree, path: str) -> Version | None:
     """Return what was at a path in one of the two checkpoints of a step.
 
-    If the thread had nothing there, it was what lies below, which may have changed since.
+    If the thread had nothing there, it was the lower file, which may have changed since.
     """
     entry = other.entries.get(path)
     if tree.has(path) or entry is None or tree.hides(path):

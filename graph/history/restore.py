@@ -87,9 +87,9 @@ async def discard(
 
 
 def selected(paths: Collection[str] | None, *trees: Tree) -> Callable[[str], bool]:
-    """Return a function that says whether a path is at or below one of these paths.
+    """Return a function that says whether a path is one of these paths, or inside one.
 
-    What goes together in one of the trees is selected as a whole.
+    A directory that one of the trees hides or replaces as a whole is selected as a whole.
     """
     if paths is None:
         return lambda path: True

@@ -233,7 +233,7 @@ class Tree:
         return path in self.files or path in self.entries
 
     def hides(self, path: str) -> bool:
-        """Say whether the thread hides what lies below an overlay at a path."""
+        """Say whether a change of the thread hides the lower entry at a path."""
         mount = self._mounts.locate(path)
         return mount.overlay is not None and self.layer(mount).hides(mount.inner(path))
 
@@ -325,7 +325,7 @@ class Tree:
         return None
 
     async def fingerprint(self, path: str) -> str | None:
-        """Return what tells versions of what lies below an overlay apart."""
+        """Return the fingerprint of the lower entry at a path."""
         mount = self._mounts.locate(path)
         return await self.lower(mount).fingerprint(mount.inner(path))
 
@@ -347,7 +347,7 @@ class Tree:
         }
 
     def _hides_below(self, path: str) -> bool:
-        """Say whether what is at a path and below it goes together; not so for a new directory."""
+        """Say whether a change at a path hides all lower entries inside it."""
         entry: Any = self.entries.get(path, {})
         return path in self.files or "base" in entry or entry.get("kind") == "link"
 

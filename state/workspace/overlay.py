@@ -376,7 +376,7 @@ class OverlayStore(FileStore):
         files: dict[str, FileData | FileEdit | None] = {}
         entries: dict[str, OverlayEntry | None] = {}
         for one in tree.values():
-            # Paths below a directory may be too long at the destination, or be no paths at all.
+            # Paths inside a directory may be too long at the destination, or be no paths at all.
             path = normalize_path(end + one.path[len(start) :])
             if one.kind == "file":
                 files[path] = contents[one.path]

@@ -82,7 +82,7 @@ class OverlayChanges:
         return found
 
     def keeps_mode(self, path: str) -> bool:
-        """Say whether a file without a mode has that of the file below: no place above is new."""
+        """Say whether a file without a mode has that of the lower file: no parent of it is new."""
         return self.top_hidden(path) in (None, path)
 
     def first_link(self, path: str) -> tuple[str, str] | None:
