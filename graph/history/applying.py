@@ -120,7 +120,9 @@ async def apply(
     for work in works:
         await work.carry_out()
     undone = {*result.failed, *(one.path for one in result.conflicts)}
-    result.applied = sorted({*result.applied} - undone)
+    # Below an entry that stays in the thread nothing of the directory can be seen.
+    done = {path for path in result.applied if undone.isdisjoint((path, *ancestors(path)))}
+    result.applied = sorted(done)
     await _forget(thread, tree, known, result.applied)
     result.config = (await thread.state()).config
     return result

@@ -7,6 +7,8 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -402,6 +404,17 @@ def test_threads_can_be_in_postgres(project: Project, tmp_path: Path) -> None:
     project("fork", "--db", uri)
     project("apply", "--db", uri)
     assert project.files() == {**AFTER, "src/answer.py": CODE}
+
+
+@pytest.mark.parametrize("name", cli.commands)
+def test_a_command_has_the_options_that_its_function_takes(name: str) -> None:
+    command = cli.commands[name]
+    modules = ("run", "changes", "threads", "serve", "doctor")
+    rooms = [import_module(f"langgraph_filesystem.command_line.{one}") for one in modules]
+    [function] = {f for room in rooms if callable(f := getattr(room, name, None))}
+    shared = {"db", "root", "thread", "as_json"}
+    own = {str(one.name): None for one in command.params if one.name not in shared}
+    signature(function).bind(None, **own)
 
 
 def test_doctor_says_what_works_and_what_to_do(

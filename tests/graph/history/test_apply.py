@@ -269,6 +269,18 @@ def test_what_can_not_be_written_stays_in_the_thread(repository: Repository) -> 
     assert not [name for name in repository.tree() if "lgfs" in name]
 
 
+def test_a_directory_that_can_not_get_its_mode_hides_nothing(repository: Repository) -> None:
+    repository.write("old/x", "x").parent.chmod(0o750)
+    repository.do(moves("/old", "/new"))
+    others = repository.root / "new"
+    others.mkdir()
+    others.chmod(0o777)
+    with unprivileged(repository.root, repository.root / "old", repository.root / "old/x"):
+        repository.apply()
+        repository.do(edits("/new/x", "x", "y"))
+    assert "Edited" in repository.agent.get_state(THREAD).values["messages"][-2].text
+
+
 def test_edits_that_were_rebased_and_not_written_are_undone(repository: Repository) -> None:
     path = repository.write("f", "one\n")
     repository.do(edits("/f", "one", "1"))
