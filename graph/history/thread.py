@@ -340,7 +340,7 @@ class Tree:
         return mode if mode is None or self.layer(mount).keeps_mode(inner) else _NEW_FILE
 
     def covering(self, paths: Iterable[str]) -> set[str]:
-        """Return the paths, each replaced by the topmost place above it that hides what is below."""
+        """Return the paths, each replaced by its topmost parent that hides a lower entry."""
         return {
             next((one for one in [*ancestors(path)][::-1] if self._hides_below(one)), path)
             for path in map(normalize_path, paths)
