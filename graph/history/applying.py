@@ -119,6 +119,10 @@ async def apply(
         known = thread.tree(await thread.state())
     for work in works:
         await work.carry_out()
+    # A deletion may be where a file was moved from: nothing on disk would have it then.
+    waits = any(work.lacks_files() for work in works)
+    for work in works:
+        await work.clear_away(waits)
     undone = {*result.failed, *(one.path for one in result.conflicts)}
     # Below an entry that stays in the thread nothing of the directory can be seen.
     done = {path for path in result.applied if undone.isdisjoint((path, *ancestors(path)))}
@@ -197,32 +201,44 @@ class _MountApply:
                 self._steps += judged
 
     async def carry_out(self) -> None:
-        """Make the changes: new things first, then deletions, then modes of directories."""
+        """Write new things and changed files, where nothing has to be removed first."""
         for step in sorted(self._steps, key=self._order):
-            if any(above in self._left for above in ancestors(step.path)):
-                self._conflict(step.path, _ABOVE, None)
-                continue
-            if step.new is None and self._lacks_new_files():
-                # It may be where one of them was moved from: nothing on disk would have it then.
+            if self._order(step)[0] == 0:
+                await self._try(step)
+
+    async def clear_away(self, waits: bool) -> None:
+        """Make the rest: replace directories, then delete, then set modes of directories.
+
+        If it waits, nothing is removed.
+        """
+        for step in sorted(self._steps, key=self._order):
+            if waits and step.new is None:
                 self._fail(step.path, FilesystemError(PathPart(step.path), _WAITS))
-                continue
-            done = await attempt(self._carry_out(step), "apply ", PathPart(step.path))
-            if isinstance(done, FileChanged):
-                self._conflict(step.path, "it was changed below at this moment", None)
-            elif isinstance(done, FilesystemError):
-                self._fail(step.path, done)
-            else:
-                self._result.applied.append(self._mount.outer(step.path))
+            elif self._order(step)[0] > 0:
+                await self._try(step)
         above = {path.rpartition("/")[0] or "/" for path in self._changes}
         await self._lower.tidy(above)
+
+    def lacks_files(self) -> bool:
+        """Say whether a whole file or link of the thread could not be written."""
+        left = [self._changes[path] for path in self._left if path in self._changes]
+        return any(one["kind"] in ("file", "link") and "edits" not in one for one in left)
+
+    async def _try(self, step: _Write) -> None:
+        if any(above in self._left for above in ancestors(step.path)):
+            self._conflict(step.path, _ABOVE, None)
+            return
+        done = await attempt(self._carry_out(step), "apply ", PathPart(step.path))
+        if isinstance(done, FileChanged):
+            self._conflict(step.path, "it was changed below at this moment", None)
+        elif isinstance(done, FilesystemError):
+            self._fail(step.path, done)
+        else:
+            self._result.applied.append(self._mount.outer(step.path))
 
     def _change_at(self, path: str) -> OverlayEntry:
         # A file that a client wrote to `files` has no entry.
         return self._tree.entries.get(path) or OverlayEntry(kind="file")
-
-    def _lacks_new_files(self) -> bool:
-        """Say whether something new could not be written."""
-        return any("base" not in self._changes.get(path, {}) for path in self._left)
 
     def _order(self, step: _Write) -> tuple[int, int, str]:
         if step.new is not None and step.new.kind == "directory":
@@ -312,8 +328,10 @@ class _MountApply:
     async def _fitted(self, path: str, change: OverlayEntry, now: str | None) -> bytes | None:
         """Return the lower file with the edits of the thread, if each of them fits."""
         edits, file = change.get("edits"), self._layer.file(path)
+        if not edits or file is None or now is None:
+            return None
         theirs = await self._theirs(path, now)
-        if not edits or theirs is None or now is None or file is None:
+        if theirs is None:
             return None
         if change.get("result") not in (None, digest_of(file_bytes(file))):
             return None  # a client has written it

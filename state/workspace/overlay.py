@@ -335,8 +335,8 @@ class OverlayStore(FileStore):
             if known is not None and known.get("result", digest) != digest:
                 # A client has written the file since, so the edits alone don't make it.
                 entry = {**known, "kind": "file"}
-                entry.pop("edits")
-                entry.pop("result")
+                entry.pop("edits", None)
+                entry.pop("result", None)
             self._layer.change({real: change}, {})
             edited = self._layer.file(real)
             if "edits" in entry and edited is not None:

@@ -198,6 +198,22 @@ def test_what_is_moved_stays_until_it_is_at_its_destination(
     assert (repository.root / name.replace("old", "new")).read_text() == "x" * 5_000
 
 
+def test_what_is_moved_to_another_overlay_stays_until_it_is_there(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "one/a").write_text("ours")
+    mounts = {f"/{n}": OverlayBackend(FilesystemBackend(tmp_path / n)) for n in ("one", "two")}
+    agent = obedient(mounts, InMemorySaver())
+    agent.invoke(told(moves("/one/a", "/two/a")), THREAD)
+    (tmp_path / "two/a").write_text("theirs")
+    assert [one.path for one in history.apply(agent, THREAD).conflicts] == ["/two/a"]
+    assert (tmp_path / "one/a").exists()
+    (tmp_path / "two/a").unlink()
+    assert history.apply(agent, THREAD).applied == ["/one/a", "/two/a"]
+    assert (tmp_path / "two/a").read_text() == "ours"
+    assert not (tmp_path / "one/a").exists()
+
+
 def test_a_directory_called_conflicts_is_applied(repository: Repository) -> None:
     repository.write("conflicts/a", "1")
     repository.do(edits("/conflicts/a", "1", "2"), writes("/conflicts/b", "b"))
