@@ -33,7 +33,7 @@ from langgraph_filesystem.history.thread import Thread, Tree, Version
 from langgraph_filesystem.nodes.answers import counted
 from langgraph_filesystem.state.backends.text_files import is_text
 from langgraph_filesystem.state.io import run_sync
-from langgraph_filesystem.state.paths import is_within
+from langgraph_filesystem.state.paths import ancestors, is_within
 
 __all__ = (
     "apply",
@@ -127,7 +127,7 @@ def _diff_lines(changed: Iterable[_Changed], *, shows_git: bool) -> Iterator[str
     hidden = 0
     for path, old, new in changed:
         if is_within(path, "/.git") and not shows_git:
-            hidden += 1  # nobody reads what a commit changes there
+            hidden += not _is_directory(old, new)
         else:
             yield from lines_of(unified(path, old, new))
     if hidden:
@@ -282,10 +282,16 @@ def _changes(graph: Graph, record: Record) -> list[FileChange]:
     found = []
     for path, old, new in versions(graph, record):
         kind = "added" if old is None else "deleted" if new is None else "changed"
-        is_directory = "directory" in (old and old.kind, new and new.kind)
+        is_directory = _is_directory(old, new)
         counts = (0, 0) if is_directory else line_counts(old, new)
         found.append(FileChange(shown_path(path) + "/" * is_directory, kind, *counts))
-    return found
+    # A directory is told by what is in it, as in git; one that has nothing in it by its own row.
+    told = {above[1:] + "/" for one in found for above in ancestors("/" + one.path.rstrip("/"))}
+    return [one for one in found if one.path not in told]
+
+
+def _is_directory(old: Version | None, new: Version | None) -> bool:
+    return any(one is not None and one.kind == "directory" for one in (old, new))
 
 
 def _chosen(paths: Sequence[str], record: Record) -> list[str] | None:
