@@ -30,6 +30,7 @@ from langgraph_filesystem.state.backends.file_store import Entry, tree_fingerpri
 from langgraph_filesystem.state.errors import (
     FileChanged,
     FileNotFound,
+    FilesystemError,
     NotDirectory,
 )
 
@@ -88,7 +89,8 @@ def tidy(jail: Jail, directories: Collection[str]) -> None:
     """Put back or remove what a killed process left in directories."""
     for directory in directories:
         with (
-            contextlib.suppress(*_MISSING),
+            # What can't be reached now, such as behind a link in a circle, is left as it is.
+            contextlib.suppress(FilesystemError),
             closing_handle(jail.open(directory, os.O_RDONLY | os.O_DIRECTORY)) as handle,
             explaining(directory),
         ):

@@ -214,6 +214,19 @@ def test_what_is_moved_to_another_overlay_stays_until_it_is_there(tmp_path: Path
     assert not (tmp_path / "one/a").exists()
 
 
+def test_a_directory_that_others_made_a_link_in_a_circle_stops_nothing(
+    repository: Repository,
+) -> None:
+    (repository.root / "d").mkdir()
+    repository.do(writes("/d/x", "x"), writes("/ok", "ok"))
+    (repository.root / "d").rmdir()
+    (repository.root / "d").symlink_to("d")
+    result = repository.apply()
+    assert result.applied == ["/ok"]
+    assert [*result.failed, *(one.path for one in result.conflicts)] == ["/d/x"]
+    assert repository.waiting() == ["/d/x"]
+
+
 def test_a_directory_called_conflicts_is_applied(repository: Repository) -> None:
     repository.write("conflicts/a", "1")
     repository.do(edits("/conflicts/a", "1", "2"), writes("/conflicts/b", "b"))
