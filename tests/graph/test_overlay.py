@@ -73,7 +73,7 @@ async def runs(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 async def test_a_deleted_directory_of_many_files_is_one_entry(runs: Runs, tmp_path: Path) -> None:
     root = tmp_path / "root"
-    for number in range(1_000):
+    for number in range(10_000):
         (root / f"d/{number % 20}").mkdir(parents=True, exist_ok=True)
         (root / f"d/{number % 20}/{number}").touch()
     agent = obedient(overlay(root), runs.checkpointer)
